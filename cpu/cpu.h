@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "runtime/base/config.h"
+#include "runtime/base/expr_code.h"
 #include "runtime/base/gemm.h"
 #include "runtime/base/slot.h"
 
@@ -99,11 +100,19 @@ typedef struct hx__cpu_kernels {
   /* Stores a device's block t in C: C(i,j) = beta == 0 ? t : fma(beta, C, t), with NaN as 0x7fc00000. distant: C is too
    * large for the caches. */
   void (*store)(const float *t, size_t ldt, size_t m, size_t n, float *c, size_t ldc, float beta, bool distant);
+
+  /* Computes an expression of n elements of each input: out[i] = f(inputs[0][i], ...). parameters: their bits. out may
+   * be an input, but not overlap one otherwise. Needs 20 KiB of stack. */
+  void (*evaluate)(const hx__expr_code *code, const void *const *inputs, const uint32_t *parameters, size_t n,
+                   void *out);
 } hx__cpu_kernels;
 
 /* Whether the prefetching loop for HX__IN_DRAM is faster. It is on AMD's cores (Zen 4). Emerald Rapids reads equally
  * fast without it, within 2 %. Other cores were not measured. */
 bool hx__cpu_prefetches(void);
+
+/* An expression as steps. False if it needs more steps or temporaries than there are. */
+bool hx__expr_code_of(const hx__expr *e, hx__expr_code *out);
 
 /* The kernels for an ISA, or NULL if this build or this CPU does not have it. HX__ISA_AUTO: the fastest variant
  * (isa.c). */

@@ -7,6 +7,7 @@
 #ifndef HX_CPU_ISA_TABLE_H
 #define HX_CPU_ISA_TABLE_H
 
+#include "cpu/expr_steps.h"
 #include "cpu/gemm_kernels.h"
 #include "cpu/isa.h"
 #include "cpu/lines_kernels.h"
@@ -19,7 +20,8 @@
   {                                                                                                             \
     .isa = (which), .leaf = (leaves), .one_leaf = (ones), .lines = &(many), .mr = GEMM_MR, .nr = GEMM_NR,       \
     .gemm_blocking = gemm_blocking, .gemm_scratch_bytes = gemm_scratch_bytes, .gemm_direct = HX__GEMM_IN_PLACE, \
-    .gemm = HX__GEMM, .packed_bytes = packed_bytes, .pack_units = pack_units, .pack = pack, .store = store      \
+    .gemm = HX__GEMM, .packed_bytes = packed_bytes, .pack_units = pack_units, .pack = pack, .store = store,     \
+    .evaluate = evaluate                                                                                        \
   }
 
 #endif

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * From a list of values to steps, in the order of the list. A value stays in the accumulator if its only use is the
+ * next operation; otherwise it is also saved to a temporary, which is free again after its last use. */
+#include "cpu/cpu.h"
+
+#include <string.h>
+
+#define NONE UINT16_MAX
+
+typedef struct coder {
+  const hx__expr *e;
+  hx__expr_code *code;
+  unsigned accumulator;               /* the value in it */
+  uint16_t uses[HX__EXPR_VALUES];     /* that are left */
+  bool is_mask[HX__EXPR_VALUES];      /* a comparison that was not made a number */
+  bool joined[HX__EXPR_VALUES];       /* a product that is computed by the addition after it */
+  uint8_t temporary[HX__EXPR_VALUES]; /* where a value has been saved */
+  bool taken[HX__EXPR_TEMPORARIES];
+  bool failed;
+} coder;
+
+static const hx__expr_operand no_operand = {.place = HX__PLACE_NONE};
+
+static bool is_leaf(const coder *c, unsigned v) { return c->e->value[v].op < HX__EXPR_NEGATE_F; }
+
+static hx__expr_operand operand_of(const coder *c, unsigned v) {
+  const hx__expr_value *const value = &c->e->value[v];
+  static const uint8_t place[] = {[HX__EXPR_CONSTANT] = HX__PLACE_VALUE,
+                                  [HX__EXPR_INPUT] = HX__PLACE_INPUT,
+                                  [HX__EXPR_PARAMETER] = HX__PLACE_PARAMETER};
+  if (is_leaf(c, v))
+    return (hx__expr_operand){.place = place[value->op], .index = (uint8_t)value->arg[0], .bits = value->bits};
+  return (hx__expr_operand){.place = HX__PLACE_TEMPORARY, .index = c->temporary[v]};
+}
+
+/* Whether it is one value for all elements. */
+static bool is_single(hx__expr_operand o) { return o.place == HX__PLACE_VALUE || o.place == HX__PLACE_PARAMETER; }
+
+static void emit(coder *c, unsigned op, unsigned form, hx__expr_operand p, hx__expr_operand q) {
+  if (c->code->steps == HX__EXPR_STEPS)
+    c->failed = true;
+  else
+    c->code->step[c->code->steps++] = (hx__expr_step){.op = (uint8_t)op, .form = (uint8_t)form, .p = p, .q = q};
+}
+
+/* Brings a value into the accumulator. */
+static void load(coder *c, unsigned v) {
+  const hx__expr_operand p = operand_of(c, v);
+  if (c->accumulator != v) emit(c, HX__STEP_LOAD, is_single(p) ? HX__FORM_K : HX__FORM_M, p, no_operand);
+  c->accumulator = v;
+}
+
+static bool is_commutative(hx__expr_op op) {
+  switch (op) {
+    case HX__EXPR_ADD_F:
+    case HX__EXPR_MUL_F:
+    case HX__EXPR_MIN_F:
+    case HX__EXPR_MAX_F:
+    case HX__EXPR_EQUAL_F:
+    case HX__EXPR_DIFFER_F:
+    case HX__EXPR_ADD_I:
+    case HX__EXPR_MUL_I:
+    case HX__EXPR_AND_I:
+    case HX__EXPR_OR_I:
+    case HX__EXPR_XOR_I:
+    case HX__EXPR_MIN_I:
+    case HX__EXPR_MIN_U:
+    case HX__EXPR_MAX_I:
+    case HX__EXPR_MAX_U:
+    case HX__EXPR_EQUAL_I:
+    case HX__EXPR_DIFFER_I:
+      return true;
+    default:
+      return false;
+  }
+}
+
+static void swap(unsigned *a, unsigned *b) {
+  const unsigned t = *a;
+  *a = *b;
+  *b = t;
+}
+
+static void code_two(coder *c, hx__expr_op op, unsigned a, unsigned b) {
+  const bool commutes = is_commutative(op);
+  if (commutes && (c->accumulator == b || (is_single(operand_of(c, a)) && c->accumulator != a))) swap(&a, &b);
+  const hx__expr_operand x = operand_of(c, a), y = operand_of(c, b);
+  if (c->accumulator != a && c->accumulator != b && is_single(x) && is_single(y)) load(c, a);
+  if (c->accumulator == a)
+    emit(c, op, is_single(y) ? HX__FORM_AK : HX__FORM_AM, y, no_operand);
+  else if (c->accumulator == b)
+    emit(c, op, is_single(x) ? HX__FORM_KA : HX__FORM_MA, x, no_operand);
+  else
+    emit(c, op, is_single(x) ? HX__FORM_KM : is_single(y) ? HX__FORM_MK : HX__FORM_MM, x, y);
+}
+
+/* The first operand is in the accumulator. */
+static void code_three(coder *c, unsigned op, unsigned b, unsigned d) {
+  const hx__expr_operand y = operand_of(c, b), z = operand_of(c, d);
+  const unsigned form =
+      is_single(y) ? (is_single(z) ? HX__FORM_AKK : HX__FORM_AKM) : (is_single(z) ? HX__FORM_AMK : HX__FORM_AMM);
+  emit(c, op, form, y, z);
+}
+
+/* The product a * b, and a value that is added to it. */
+static void code_product_and_sum(coder *c, unsigned a, unsigned b, unsigned addend) {
+  if (c->accumulator == addend && addend != a && addend != b) {
+    code_three(c, HX__STEP_ADD_MUL, a, b);
+    return;
+  }
+  if (c->accumulator == b || (c->accumulator != a && is_single(operand_of(c, a)))) swap(&a, &b);
+  load(c, a);
+  code_three(c, HX__STEP_MUL_ADD, b, addend);
+}
+
+/* Counts a use of a value. */
+static void use(coder *c, unsigned v) {
+  if (--c->uses[v] == 0 && !is_leaf(c, v) && c->temporary[v] < HX__EXPR_TEMPORARIES) c->taken[c->temporary[v]] = false;
+}
+
+static void save(coder *c, unsigned v) {
+  uint8_t t = 0;
+  while (t < HX__EXPR_TEMPORARIES && c->taken[t]) t++;
+  c->failed = c->failed || t == HX__EXPR_TEMPORARIES;
+  if (c->failed) return;
+  c->taken[t] = true;
+  c->temporary[v] = t;
+  emit(c, HX__STEP_SAVE, HX__FORM_M, operand_of(c, v), no_operand);
+}
+
+/* The operation after v that is not computed together with another one. */
+static unsigned next_operation(const coder *c, unsigned v) {
+  do v++;
+  while (v < c->e->count && (is_leaf(c, v) || c->joined[v]));
+  return v;
+}
+
+/* The product that an addition computes, too; NONE: there is none. */
+static unsigned joined_operand(const coder *c, unsigned v) {
+  const hx__expr_value *const value = &c->e->value[v];
+  if (value->op != HX__EXPR_ADD_F) return NONE;
+  return c->joined[value->arg[1]] ? value->arg[1] : c->joined[value->arg[0]] ? value->arg[0] : NONE;
+}
+
+/* Whether operation v can take this operand from the accumulator. */
+static bool takes_from_accumulator(const coder *c, unsigned v, unsigned operand) {
+  const hx__expr_value *const value = &c->e->value[v];
+  const unsigned product = joined_operand(c, v);
+  if (product != NONE) {
+    const uint16_t *const factor = c->e->value[product].arg;
+    return operand == factor[0] || operand == factor[1] || operand == value->arg[0] || operand == value->arg[1];
+  }
+  const unsigned count = hx__expr_operands((hx__expr_op)value->op);
+  const unsigned places = count < 3 ? count : value->op == HX__EXPR_FMA_F ? 2 : 1;
+  for (unsigned i = 0; i < places; i++)
+    if (value->arg[i] == operand) return true;
+  return false;
+}
+
+/* Products whose only use is the addition that follows them. */
+static void join_products(coder *c) {
+  const hx__expr *const e = c->e;
+  for (unsigned v = 0; v < e->count; v++) {
+    if (e->value[v].op != HX__EXPR_MUL_F || c->uses[v] != 1) continue;
+    const unsigned next = next_operation(c, v);
+    if (next == e->count || e->value[next].op != HX__EXPR_ADD_F) continue;
+    const uint16_t *const arg = e->value[next].arg;
+    c->joined[v] = (arg[0] == v || arg[1] == v) && !c->joined[arg[0]] && !c->joined[arg[1]];
+  }
+}
+
+/* Whether a comparison can stay a mask: its only use is the condition of the next operation. */
+static bool stays_mask(const coder *c, unsigned v) {
+  const unsigned next = next_operation(c, v);
+  if (!hx__expr_is_comparison((hx__expr_op)c->e->value[v].op) || c->uses[v] != 1 || next == c->e->count) return false;
+  return c->e->value[next].op == HX__EXPR_SELECT && c->e->value[next].arg[0] == v;
+}
+
+static void code_operation(coder *c, unsigned v) {
+  const hx__expr_value *const value = &c->e->value[v];
+  const unsigned product = joined_operand(c, v), operands = hx__expr_operands((hx__expr_op)value->op);
+  unsigned a = value->arg[0], b = value->arg[1];
+  if (product != NONE) {
+    const uint16_t *const factor = c->e->value[product].arg;
+    code_product_and_sum(c, factor[0], factor[1], product == a ? b : a);
+    use(c, factor[0]);
+    use(c, factor[1]);
+  } else if (operands == 2) {
+    code_two(c, (hx__expr_op)value->op, a, b);
+  } else {
+    if (value->op == HX__EXPR_FMA_F && c->accumulator == b) swap(&a, &b);
+    load(c, a);
+    if (operands == 3)
+      code_three(c, value->op == HX__EXPR_SELECT && c->is_mask[a] ? (unsigned)HX__STEP_CHOOSE : value->op, b,
+                 value->arg[2]);
+    else
+      emit(c, value->op, HX__FORM_A, no_operand, no_operand);
+  }
+  c->accumulator = v;
+  c->is_mask[v] = stays_mask(c, v);
+  if (hx__expr_is_comparison((hx__expr_op)value->op) && !c->is_mask[v])
+    emit(c, HX__STEP_TO_ONE, HX__FORM_A, no_operand, no_operand);
+  for (unsigned i = 0; i < operands; i++) use(c, value->arg[i]);
+}
+
+bool hx__expr_code_of(const hx__expr *e, hx__expr_code *out) {
+  coder c = {.e = e, .code = out, .accumulator = NONE};
+  out->steps = 0;
+  out->inputs = e->inputs;
+  memset(c.temporary, HX__EXPR_TEMPORARIES, sizeof c.temporary);
+  for (unsigned v = 0; v < e->count; v++)
+    for (unsigned i = 0; i < hx__expr_operands((hx__expr_op)e->value[v].op); i++) c.uses[e->value[v].arg[i]]++;
+  join_products(&c);
+  for (unsigned v = 0; v < e->count; v++) {
+    if (is_leaf(&c, v) || c.joined[v]) continue;
+    code_operation(&c, v);
+    const unsigned next = next_operation(&c, v);
+    const bool stays = v == e->result || (c.uses[v] == 1 && takes_from_accumulator(&c, next, v));
+    if (!stays) save(&c, v);
+  }
+  load(&c, e->result);
+  emit(&c, hx__expr_type(e) == HX_F32 ? HX__STEP_END_F : HX__STEP_END_I, HX__FORM_A, no_operand, no_operand);
+  return !c.failed;
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The operations of expressions on one vector: docs/USER_KERNELS.md, for the ISA of the including file. NaNs may have
+ * any payload, because no operation shows it, and the last step writes one. */
+#ifndef HX_CPU_EXPR_OPS_H
+#define HX_CPU_EXPR_OPS_H
+
+#include "cpu/gemm_simd.h"
+#include "cpu/vector.h"
+
+#define F_SIGN 0x80000000u
+#define F_QUIET_NAN 0x7fc00000u
+
+/* Lane by lane a if the mask is all ones, b if it is 0. */
+INLINED v_u32 v_chosen(v_u32 mask, v_u32 a, v_u32 b) {
+#if HX__V_BYTES == 32
+  return (v_u32)_mm256_blendv_ps((__m256)b, (__m256)a, (__m256)mask);
+#else
+  return (mask & a) | (~mask & b);
+#endif
+}
+
+/* A comparison of floats, as a mask. */
+#define F_MASK(x, relation, y) ((v_u32)((v_f32)(x)relation(v_f32)(y)))
+#define I_MASK(x, relation, y) ((v_u32)((v_i32)(x)relation(v_i32)(y)))
+#define U_MASK(x, relation, y) ((v_u32)((x)relation(y)))
+#define F_VECTOR(value) ((v_f32){0} + (value))
+
+INLINED v_u32 expr_NEGATE_F(v_u32 x) { return x ^ F_SIGN; }
+INLINED v_u32 expr_ABS_F(v_u32 x) { return x & ~F_SIGN; }
+
+INLINED v_u32 expr_SQRT_F(v_u32 x) {
+#if defined(__aarch64__)
+  return (v_u32)vsqrtq_f32((float32x4_t)x);
+#elif HX__V_BYTES == 64
+  return (v_u32)_mm512_sqrt_ps((__m512)x);
+#elif HX__V_BYTES == 32
+  return (v_u32)_mm256_sqrt_ps((__m256)x);
+#else
+  return (v_u32)_mm_sqrt_ps((__m128)x);
+#endif
+}
+
+/* Floats from 2^23 on are whole, and so are infinities; NaNs stay as they are. */
+INLINED v_u32 expr_has_fraction(v_u32 x) { return F_MASK(x & ~F_SIGN, <, F_VECTOR(8388608.0f)); }
+
+INLINED v_u32 expr_TRUNC_F(v_u32 x) {
+  const v_u32 small = expr_has_fraction(x);
+  const v_i32 whole = __builtin_convertvector((v_f32)(x & small), v_i32);
+  return v_chosen(small, (v_u32) __builtin_convertvector(whole, v_f32) | (x & F_SIGN), x);
+}
+INLINED v_u32 expr_FLOOR_F(v_u32 x) {
+  const v_u32 t = expr_TRUNC_F(x);
+  return v_chosen(F_MASK(t, >, x), (v_u32)((v_f32)t - 1.0f), t);
+}
+INLINED v_u32 expr_CEIL_F(v_u32 x) {
+  const v_u32 t = expr_TRUNC_F(x);
+  return v_chosen(F_MASK(t, <, x), (v_u32)((v_f32)t + 1.0f), t);
+}
+INLINED v_u32 expr_RINT_F(v_u32 x) {
+  const v_u32 sign = x & F_SIGN;
+  const v_f32 shift = (v_f32)((v_u32)F_VECTOR(8388608.0f) | sign); /* leaves no bits for a fraction */
+  v_f32 sum = (v_f32)x + shift;
+  ONCE(sum);
+  return v_chosen(expr_has_fraction(x), (v_u32)(sum - shift) | sign, x);
+}
+
+INLINED v_u32 expr_ADD_F(v_u32 x, v_u32 y) { return (v_u32)((v_f32)x + (v_f32)y); }
+INLINED v_u32 expr_SUB_F(v_u32 x, v_u32 y) { return (v_u32)((v_f32)x - (v_f32)y); }
+INLINED v_u32 expr_MUL_F(v_u32 x, v_u32 y) { return (v_u32)((v_f32)x * (v_f32)y); }
+INLINED v_u32 expr_DIV_F(v_u32 x, v_u32 y) { return (v_u32)((v_f32)x / (v_f32)y); }
+INLINED v_u32 expr_MIN_F(v_u32 x, v_u32 y) {
+  const v_u32 first = F_MASK(x, <, y) | F_MASK(y, !=, y), second = F_MASK(y, <, x) | F_MASK(x, !=, x);
+  return v_chosen(first, x, v_chosen(second, y, x | y)); /* equal: -0 before +0 */
+}
+INLINED v_u32 expr_MAX_F(v_u32 x, v_u32 y) {
+  const v_u32 first = F_MASK(x, >, y) | F_MASK(y, !=, y), second = F_MASK(y, >, x) | F_MASK(x, !=, x);
+  return v_chosen(first, x, v_chosen(second, y, x & y));
+}
+/* Comparisons are masks; the step TO_ONE makes numbers of them (base/expr_code.h). */
+INLINED v_u32 expr_LESS_F(v_u32 x, v_u32 y) { return F_MASK(x, <, y); }
+INLINED v_u32 expr_AT_MOST_F(v_u32 x, v_u32 y) { return F_MASK(x, <=, y); }
+INLINED v_u32 expr_EQUAL_F(v_u32 x, v_u32 y) { return F_MASK(x, ==, y); }
+INLINED v_u32 expr_DIFFER_F(v_u32 x, v_u32 y) { return F_MASK(x, !=, y); }
+INLINED v_u32 expr_FMA_F(v_u32 x, v_u32 y, v_u32 z) { return (v_u32)vf_fma((vf)x, (vf)y, (vf)z); }
+
+/* Conversions saturate, and NaN becomes 0. Only values in range are given to the instruction. */
+INLINED v_u32 expr_TO_I32(v_u32 x) {
+  const v_u32 above = F_MASK(x, >=, F_VECTOR(2147483648.0f)), below = F_MASK(x, <, F_VECTOR(-2147483648.0f));
+  const v_u32 inside = F_MASK(x, ==, x) & ~above & ~below;
+  const v_u32 whole = (v_u32) __builtin_convertvector((v_f32)(x & inside), v_i32);
+  return whole | (above & (uint32_t)INT32_MAX) | (below & F_SIGN);
+}
+INLINED v_u32 expr_TO_U32(v_u32 x) {
+  const v_u32 upper = F_MASK(x, >=, F_VECTOR(2147483648.0f)), above = F_MASK(x, >=, F_VECTOR(4294967296.0f));
+  const v_u32 inside = F_MASK(x, >, F_VECTOR(0.0f)) & ~above;
+  const v_f32 lower = (v_f32)(x & inside) - (v_f32)((v_u32)F_VECTOR(2147483648.0f) & upper & inside);
+  const v_u32 whole = (v_u32) __builtin_convertvector(lower, v_i32);
+  return (whole ^ (upper & F_SIGN)) | above;
+}
+INLINED v_u32 expr_FROM_I32(v_u32 x) { return (v_u32) __builtin_convertvector((v_i32)x, v_f32); }
+/* Both halves are exact as floats, so their sum is rounded once. */
+INLINED v_u32 expr_FROM_U32(v_u32 x) {
+  const v_f32 upper = __builtin_convertvector((v_i32)(x >> 16), v_f32);
+  const v_f32 lower = __builtin_convertvector((v_i32)(x & 0xffffu), v_f32);
+  return (v_u32)(upper * 65536.0f + lower);
+}
+
+INLINED v_u32 expr_NEGATE_I(v_u32 x) { return 0u - x; }
+INLINED v_u32 expr_NOT_I(v_u32 x) { return ~x; }
+INLINED v_u32 expr_ABS_I(v_u32 x) { return v_absolute(x); }
+INLINED v_u32 expr_ADD_I(v_u32 x, v_u32 y) { return x + y; }
+INLINED v_u32 expr_SUB_I(v_u32 x, v_u32 y) { return x - y; }
+INLINED v_u32 expr_MUL_I(v_u32 x, v_u32 y) { return x * y; }
+INLINED v_u32 expr_AND_I(v_u32 x, v_u32 y) { return x & y; }
+INLINED v_u32 expr_OR_I(v_u32 x, v_u32 y) { return x | y; }
+INLINED v_u32 expr_XOR_I(v_u32 x, v_u32 y) { return x ^ y; }
+INLINED v_u32 expr_SHIFT_LEFT(v_u32 x, v_u32 y) { return x << (y & 31u); }
+INLINED v_u32 expr_SHIFT_RIGHT_I(v_u32 x, v_u32 y) { return (v_u32)((v_i32)x >> (v_i32)(y & 31u)); }
+INLINED v_u32 expr_SHIFT_RIGHT_U(v_u32 x, v_u32 y) { return x >> (y & 31u); }
+
+/* Divisions are not vectorised, so they are functions. A divisor of 0 or -1 is replaced before. */
+static __attribute__((noinline, unused)) v_u32 expr_DIV_I(v_u32 x, v_u32 y) {
+  const v_u32 none = U_MASK(y, ==, v_broadcast(0)), minus = U_MASK(y, ==, v_broadcast(UINT32_MAX));
+  const v_i32 quotient = (v_i32)x / (v_i32)v_chosen(none | minus, v_broadcast(1), y);
+  return ~none & v_chosen(minus, 0u - x, (v_u32)quotient);
+}
+static __attribute__((noinline, unused)) v_u32 expr_DIV_U(v_u32 x, v_u32 y) {
+  const v_u32 none = U_MASK(y, ==, v_broadcast(0));
+  return ~none & (x / (y | (none & 1u)));
+}
+static __attribute__((noinline, unused)) v_u32 expr_MOD_I(v_u32 x, v_u32 y) { return x - expr_DIV_I(x, y) * y; }
+static __attribute__((noinline, unused)) v_u32 expr_MOD_U(v_u32 x, v_u32 y) { return x - expr_DIV_U(x, y) * y; }
+
+INLINED v_u32 expr_MIN_I(v_u32 x, v_u32 y) { return v_best(HX_I32, false, x, y); }
+INLINED v_u32 expr_MIN_U(v_u32 x, v_u32 y) { return v_best(HX_U32, false, x, y); }
+INLINED v_u32 expr_MAX_I(v_u32 x, v_u32 y) { return v_best(HX_I32, true, x, y); }
+INLINED v_u32 expr_MAX_U(v_u32 x, v_u32 y) { return v_best(HX_U32, true, x, y); }
+INLINED v_u32 expr_LESS_I(v_u32 x, v_u32 y) { return I_MASK(x, <, y); }
+INLINED v_u32 expr_LESS_U(v_u32 x, v_u32 y) { return U_MASK(x, <, y); }
+INLINED v_u32 expr_AT_MOST_I(v_u32 x, v_u32 y) { return I_MASK(x, <=, y); }
+INLINED v_u32 expr_AT_MOST_U(v_u32 x, v_u32 y) { return U_MASK(x, <=, y); }
+INLINED v_u32 expr_EQUAL_I(v_u32 x, v_u32 y) { return U_MASK(x, ==, y); }
+INLINED v_u32 expr_DIFFER_I(v_u32 x, v_u32 y) { return U_MASK(x, !=, y); }
+INLINED v_u32 expr_SELECT(v_u32 x, v_u32 y, v_u32 z) { return v_chosen(U_MASK(x, !=, v_broadcast(0)), y, z); }
+
+/* Of steps alone (base/expr_code.h). */
+INLINED v_u32 expr_TO_ONE(v_u32 x) { return x & 1u; }
+INLINED v_u32 expr_CHOOSE(v_u32 x, v_u32 y, v_u32 z) { return v_chosen(x, y, z); }
+INLINED v_u32 expr_MUL_ADD(v_u32 x, v_u32 y, v_u32 z) { return (v_u32)((v_f32)x * (v_f32)y + (v_f32)z); }
+INLINED v_u32 expr_ADD_MUL(v_u32 x, v_u32 y, v_u32 z) { return (v_u32)((v_f32)x + (v_f32)y * (v_f32)z); }
+
+#endif

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The steps of expressions (base/expr_code.h) for one ISA. A step is a function whose arguments are the registers of
+ * the machine: eight vectors of the accumulator, which calling conventions pass in vector registers. It ends with a
+ * call of the next step, which compilers make a jump, so that nothing but temporaries is stored from the first step to
+ * the last. A product and a sum must not be contracted: -ffp-contract=off sees to it. */
+#ifndef HX_CPU_EXPR_STEPS_H
+#define HX_CPU_EXPR_STEPS_H
+
+#include "cpu/expr_ops.h"
+
+#define STEP_VECTORS 8u
+#define STEP_BYTES (STEP_VECTORS * HX__V_BYTES) /* of a group */
+
+typedef struct step step;
+#define STEP_ARGS \
+  const step *s, ptrdiff_t at, v_u32 a0, v_u32 a1, v_u32 a2, v_u32 a3, v_u32 a4, v_u32 a5, v_u32 a6, v_u32 a7
+typedef void step_fn(STEP_ARGS);
+
+/* Where an operand begins, or its value. */
+typedef union step_operand {
+  char *begin;
+  uint32_t bits;
+} step_operand;
+struct step {
+  step_fn *run;
+  step_operand p, q;
+  int32_t p_moves, q_moves; /* -1: an array, whose group is `at` bytes after its beginning; 0: a temporary */
+};
+
+/* Vector i of an operand. */
+#define STEP_A(i) a##i
+#define STEP_PM(i) v_load(p + (i)*HX__V_BYTES)
+#define STEP_QM(i) v_load(q + (i)*HX__V_BYTES)
+#define STEP_PK(i) p
+#define STEP_QK(i) q
+#define STEP_BEGIN_A (void)0
+#define STEP_BEGIN_PM const char *const p = s->p.begin + (at & s->p_moves)
+#define STEP_BEGIN_QM const char *const q = s->q.begin + (at & s->q_moves)
+#define STEP_BEGIN_PK const v_u32 p = v_broadcast(s->p.bits)
+#define STEP_BEGIN_QK const v_u32 q = v_broadcast(s->q.bits)
+
+#define STEP_EACH(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7)
+#define STEP_NEXT return s[1].run(s + 1, at, a0, a1, a2, a3, a4, a5, a6, a7)
+
+/* A step with one, two or three operands. */
+#define STEP_1(name, form, X)                                                                    \
+  static void step_##name##_##form(STEP_ARGS) {                                                  \
+    STEP_BEGIN_##X;                                                                              \
+    a0 = expr_##name(STEP_##X(0)), a1 = expr_##name(STEP_##X(1)), a2 = expr_##name(STEP_##X(2)), \
+    a3 = expr_##name(STEP_##X(3)), a4 = expr_##name(STEP_##X(4)), a5 = expr_##name(STEP_##X(5)), \
+    a6 = expr_##name(STEP_##X(6)), a7 = expr_##name(STEP_##X(7));                                \
+    STEP_NEXT;                                                                                   \
+  }
+#define STEP_2(name, form, X, Y)                                                            \
+  static void step_##name##_##form(STEP_ARGS) {                                             \
+    STEP_BEGIN_##X;                                                                         \
+    STEP_BEGIN_##Y;                                                                         \
+    a0 = expr_##name(STEP_##X(0), STEP_##Y(0)), a1 = expr_##name(STEP_##X(1), STEP_##Y(1)), \
+    a2 = expr_##name(STEP_##X(2), STEP_##Y(2)), a3 = expr_##name(STEP_##X(3), STEP_##Y(3)), \
+    a4 = expr_##name(STEP_##X(4), STEP_##Y(4)), a5 = expr_##name(STEP_##X(5), STEP_##Y(5)), \
+    a6 = expr_##name(STEP_##X(6), STEP_##Y(6)), a7 = expr_##name(STEP_##X(7), STEP_##Y(7)); \
+    STEP_NEXT;                                                                              \
+  }
+#define STEP_3(name, form, Y, Z)                                                                    \
+  static void step_##name##_##form(STEP_ARGS) {                                                     \
+    STEP_BEGIN_##Y;                                                                                 \
+    STEP_BEGIN_##Z;                                                                                 \
+    a0 = expr_##name(a0, STEP_##Y(0), STEP_##Z(0)), a1 = expr_##name(a1, STEP_##Y(1), STEP_##Z(1)), \
+    a2 = expr_##name(a2, STEP_##Y(2), STEP_##Z(2)), a3 = expr_##name(a3, STEP_##Y(3), STEP_##Z(3)), \
+    a4 = expr_##name(a4, STEP_##Y(4), STEP_##Z(4)), a5 = expr_##name(a5, STEP_##Y(5), STEP_##Z(5)), \
+    a6 = expr_##name(a6, STEP_##Y(6), STEP_##Z(6)), a7 = expr_##name(a7, STEP_##Y(7), STEP_##Z(7)); \
+    STEP_NEXT;                                                                                      \
+  }
+
+/* All forms of an operation. */
+#define STEP_FORMS_1(name) STEP_1(name, A, A)
+#define STEP_FORMS_2(name) \
+  STEP_2(name, AM, A, PM)  \
+  STEP_2(name, AK, A, PK)  \
+  STEP_2(name, MA, PM, A)  \
+  STEP_2(name, KA, PK, A)  \
+  STEP_2(name, MM, PM, QM) \
+  STEP_2(name, MK, PM, QK) \
+  STEP_2(name, KM, PK, QM)
+#define STEP_FORMS_3(name)  \
+  STEP_3(name, AMM, PM, QM) \
+  STEP_3(name, AMK, PM, QK) \
+  STEP_3(name, AKM, PK, QM) \
+  STEP_3(name, AKK, PK, QK)
+#define STEP_FORMS(name, operands, from, to) STEP_FORMS_##operands(name)
+HX__EXPR_OPERATIONS(STEP_FORMS)
+STEP_FORMS_3(MUL_ADD)
+STEP_FORMS_3(ADD_MUL)
+STEP_FORMS_3(CHOOSE)
+STEP_FORMS_1(TO_ONE)
+
+#define expr_LOAD(x) (x)
+STEP_1(LOAD, M, PM)
+STEP_1(LOAD, K, PK)
+
+#define STEP_STORE(i) *(v_u32_unaligned *)(p + (i)*HX__V_BYTES) = a##i;
+static void step_SAVE_M(STEP_ARGS) {
+  char *const p = s->p.begin + (at & s->p_moves);
+  STEP_EACH(STEP_STORE)
+  STEP_NEXT;
+}
+
+/* The last step stores the group and returns to the loop. */
+static void step_END_I_A(STEP_ARGS) {
+  char *const p = s->p.begin + (at & s->p_moves);
+  STEP_EACH(STEP_STORE)
+}
+#define STEP_ONE_NAN(i) a##i = v_chosen(F_MASK(a##i, ==, a##i), a##i, v_broadcast(F_QUIET_NAN));
+static __attribute__((noinline, cold)) void step_END_F_with_nans(STEP_ARGS) {
+  STEP_EACH(STEP_ONE_NAN)
+  step_END_I_A(s, at, a0, a1, a2, a3, a4, a5, a6, a7);
+}
+/* A sum of a NaN is a NaN; it may also come from infinities, and then nothing is replaced. */
+static void step_END_F_A(STEP_ARGS) {
+  const v_f32 sum =
+      (((v_f32)a0 + (v_f32)a1) + ((v_f32)a2 + (v_f32)a3)) + (((v_f32)a4 + (v_f32)a5) + ((v_f32)a6 + (v_f32)a7));
+  char *const p = s->p.begin + (at & s->p_moves);
+  if (__builtin_expect(v_has_nan(sum), 0)) {
+    step_END_F_with_nans(s, at, a0, a1, a2, a3, a4, a5, a6, a7);
+    return;
+  }
+  STEP_EACH(STEP_STORE)
+}
+
+#define STEP_ROW_1(name) [HX__FORM_A] = step_##name##_A
+#define STEP_ROW_2(name)                                                                                \
+  [HX__FORM_AM] = step_##name##_AM, [HX__FORM_AK] = step_##name##_AK, [HX__FORM_MA] = step_##name##_MA, \
+  [HX__FORM_KA] = step_##name##_KA, [HX__FORM_MM] = step_##name##_MM, [HX__FORM_MK] = step_##name##_MK, \
+  [HX__FORM_KM] = step_##name##_KM
+#define STEP_ROW_3(name)                                                                                      \
+  [HX__FORM_AMM] = step_##name##_AMM, [HX__FORM_AMK] = step_##name##_AMK, [HX__FORM_AKM] = step_##name##_AKM, \
+  [HX__FORM_AKK] = step_##name##_AKK
+#define STEP_ROW(name, operands, from, to) [HX__EXPR_##name] = {STEP_ROW_##operands(name)},
+static step_fn *const step_functions[HX__STEP_OPS][HX__FORMS] = {
+    HX__EXPR_OPERATIONS(STEP_ROW)[HX__STEP_LOAD] = {[HX__FORM_M] = step_LOAD_M, [HX__FORM_K] = step_LOAD_K},
+    [HX__STEP_SAVE] = {[HX__FORM_M] = step_SAVE_M},
+    [HX__STEP_MUL_ADD] = {STEP_ROW_3(MUL_ADD)},
+    [HX__STEP_ADD_MUL] = {STEP_ROW_3(ADD_MUL)},
+    [HX__STEP_CHOOSE] = {STEP_ROW_3(CHOOSE)},
+    [HX__STEP_TO_ONE] = {STEP_ROW_1(TO_ONE)},
+    [HX__STEP_END_F] = {[HX__FORM_A] = step_END_F_A},
+    [HX__STEP_END_I] = {[HX__FORM_A] = step_END_I_A},
+};
+
+/* The arrays of one call, and what the steps refer to. */
+typedef struct step_arrays {
+  const void *input[HX__EXPR_INPUTS];
+  const uint32_t *parameters;
+  char *temporaries, *out;
+} step_arrays;
+
+static step_operand step_bind_operand(hx__expr_operand o, const step_arrays *arrays, int32_t *moves) {
+  *moves = o.place == HX__PLACE_INPUT ? -1 : 0;
+  switch ((hx__expr_place)o.place) {
+    case HX__PLACE_INPUT:
+      return (step_operand){.begin = (char *)(uintptr_t)arrays->input[o.index]};
+    case HX__PLACE_TEMPORARY:
+      return (step_operand){.begin = arrays->temporaries + o.index * STEP_BYTES};
+    case HX__PLACE_PARAMETER:
+      return (step_operand){.bits = arrays->parameters[o.index]};
+    case HX__PLACE_VALUE:
+    case HX__PLACE_NONE:
+      break;
+  }
+  return (step_operand){.bits = o.bits};
+}
+
+static void step_bind(const hx__expr_code *code, const step_arrays *arrays, step *steps) {
+  for (unsigned i = 0; i < code->steps; i++) {
+    const hx__expr_step *const from = &code->step[i];
+    step *const to = &steps[i];
+    to->run = step_functions[from->op][from->form];
+    to->p = step_bind_operand(from->p, arrays, &to->p_moves);
+    to->q = step_bind_operand(from->q, arrays, &to->q_moves);
+  }
+  steps[code->steps - 1].p.begin = arrays->out;
+  steps[code->steps - 1].p_moves = -1;
+}
+
+INLINED void step_run(const step *steps, size_t at) {
+  const v_u32 z = {0};
+  steps->run(steps, (ptrdiff_t)at, z, z, z, z, z, z, z, z);
+}
+
+/* The elements after the last whole group, of which `bytes` are left: in copies, so that nothing is read or written
+ * beyond the arrays. */
+static __attribute__((noinline)) void step_run_rest(const hx__expr_code *code, step_arrays *arrays, step *steps,
+                                                    size_t at, size_t bytes) {
+  char copy[HX__EXPR_INPUTS + 1][STEP_BYTES] __attribute__((aligned(HX__V_BYTES)));
+  char *const out = arrays->out + at;
+  for (unsigned i = 0; i < code->inputs; i++) {
+    memcpy(copy[i], (const char *)arrays->input[i] + at, bytes);
+    memset(copy[i] + bytes, 0, STEP_BYTES - bytes);
+    arrays->input[i] = copy[i];
+  }
+  arrays->out = copy[HX__EXPR_INPUTS];
+  step_bind(code, arrays, steps);
+  step_run(steps, 0);
+  memcpy(out, arrays->out, bytes);
+}
+
+static void evaluate(const hx__expr_code *code, const void *const *inputs, const uint32_t *parameters, size_t n,
+                     void *out) {
+  char temporaries[HX__EXPR_TEMPORARIES * STEP_BYTES] __attribute__((aligned(HX__V_BYTES)));
+  step steps[HX__EXPR_STEPS];
+  const size_t bytes = n * sizeof(uint32_t), whole = bytes - bytes % STEP_BYTES;
+  step_arrays arrays = {.parameters = parameters, .temporaries = temporaries, .out = out};
+  for (unsigned i = 0; i < code->inputs; i++) arrays.input[i] = inputs[i];
+  if (whole) step_bind(code, &arrays, steps);
+  for (size_t at = 0; at < whole; at += STEP_BYTES) step_run(steps, at);
+  if (bytes > whole) step_run_rest(code, &arrays, steps, whole, bytes - whole);
+}
+
+#endif

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The expression of a user kernel: a list of typed values, each made by one operation from earlier ones. The compiler
+ * (expr/) writes it, and the CPU's evaluator and the OpenCL text are made from it. docs/USER_KERNELS.md says what each
+ * operation means. */
+#ifndef HX_BASE_EXPR_H
+#define HX_BASE_EXPR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "runtime/hx.h"
+
+/* X(name, operands, type of the operands, type of the result). Types are those of hx_type without HX_; ANY is any, and
+ * the same for operands and result. I32 stands for U32, too, if the bits of the result are the same. The condition of
+ * SELECT, its first operand, is an integer. */
+#define HX__EXPR_OPERATIONS(X)  \
+  X(NEGATE_F, 1, F32, F32)      \
+  X(ABS_F, 1, F32, F32)         \
+  X(SQRT_F, 1, F32, F32)        \
+  X(FLOOR_F, 1, F32, F32)       \
+  X(CEIL_F, 1, F32, F32)        \
+  X(TRUNC_F, 1, F32, F32)       \
+  X(RINT_F, 1, F32, F32)        \
+  X(ADD_F, 2, F32, F32)         \
+  X(SUB_F, 2, F32, F32)         \
+  X(MUL_F, 2, F32, F32)         \
+  X(DIV_F, 2, F32, F32)         \
+  X(MIN_F, 2, F32, F32)         \
+  X(MAX_F, 2, F32, F32)         \
+  X(LESS_F, 2, F32, I32)        \
+  X(AT_MOST_F, 2, F32, I32)     \
+  X(EQUAL_F, 2, F32, I32)       \
+  X(DIFFER_F, 2, F32, I32)      \
+  X(FMA_F, 3, F32, F32)         \
+  X(TO_I32, 1, F32, I32)        \
+  X(TO_U32, 1, F32, U32)        \
+  X(FROM_I32, 1, I32, F32)      \
+  X(FROM_U32, 1, U32, F32)      \
+  X(NEGATE_I, 1, I32, I32)      \
+  X(NOT_I, 1, I32, I32)         \
+  X(ABS_I, 1, I32, I32)         \
+  X(ADD_I, 2, I32, I32)         \
+  X(SUB_I, 2, I32, I32)         \
+  X(MUL_I, 2, I32, I32)         \
+  X(AND_I, 2, I32, I32)         \
+  X(OR_I, 2, I32, I32)          \
+  X(XOR_I, 2, I32, I32)         \
+  X(SHIFT_LEFT, 2, I32, I32)    \
+  X(SHIFT_RIGHT_I, 2, I32, I32) \
+  X(SHIFT_RIGHT_U, 2, U32, U32) \
+  X(DIV_I, 2, I32, I32)         \
+  X(DIV_U, 2, U32, U32)         \
+  X(MOD_I, 2, I32, I32)         \
+  X(MOD_U, 2, U32, U32)         \
+  X(MIN_I, 2, I32, I32)         \
+  X(MIN_U, 2, U32, U32)         \
+  X(MAX_I, 2, I32, I32)         \
+  X(MAX_U, 2, U32, U32)         \
+  X(LESS_I, 2, I32, I32)        \
+  X(LESS_U, 2, U32, I32)        \
+  X(AT_MOST_I, 2, I32, I32)     \
+  X(AT_MOST_U, 2, U32, I32)     \
+  X(EQUAL_I, 2, I32, I32)       \
+  X(DIFFER_I, 2, I32, I32)      \
+  X(SELECT, 3, ANY, ANY)
+
+#define HX__EXPR_ENUMERATOR(name, operands, from, to) HX__EXPR_##name,
+typedef enum hx__expr_op {
+  HX__EXPR_CONSTANT, /* bits */
+  HX__EXPR_INPUT,    /* arg[0]: which one */
+  HX__EXPR_PARAMETER,
+  HX__EXPR_OPERATIONS(HX__EXPR_ENUMERATOR) HX__EXPR_OP_COUNT
+} hx__expr_op;
+
+#define HX__EXPR_INPUTS 8u
+#define HX__EXPR_PARAMETERS 8u
+#define HX__EXPR_VALUES 256u /* inputs, parameters and constants included */
+
+typedef struct hx__expr_value {
+  uint8_t op, type; /* hx__expr_op, hx_type */
+  uint16_t arg[3];  /* earlier values; of an input or parameter: its index */
+  uint32_t bits;    /* of a constant */
+} hx__expr_value;
+
+/* Every value is used by a later one, or is the result. No two values are the same. */
+typedef struct hx__expr {
+  hx__expr_value value[HX__EXPR_VALUES];
+  unsigned count, result;
+  unsigned inputs, parameters;
+  uint8_t input_type[HX__EXPR_INPUTS], parameter_type[HX__EXPR_PARAMETERS];
+} hx__expr;
+
+/* The number of operands of an operation. */
+static inline unsigned hx__expr_operands(hx__expr_op op) {
+#define HX__EXPR_OPERANDS(name, operands, from, to) [HX__EXPR_##name] = (operands),
+  static const uint8_t count[HX__EXPR_OP_COUNT] = {HX__EXPR_OPERATIONS(HX__EXPR_OPERANDS)};
+#undef HX__EXPR_OPERANDS
+  return count[op];
+}
+
+/* Whether its result is 0 or 1. */
+static inline bool hx__expr_is_comparison(hx__expr_op op) {
+  switch (op) {
+    case HX__EXPR_LESS_F:
+    case HX__EXPR_AT_MOST_F:
+    case HX__EXPR_EQUAL_F:
+    case HX__EXPR_DIFFER_F:
+    case HX__EXPR_LESS_I:
+    case HX__EXPR_LESS_U:
+    case HX__EXPR_AT_MOST_I:
+    case HX__EXPR_AT_MOST_U:
+    case HX__EXPR_EQUAL_I:
+    case HX__EXPR_DIFFER_I:
+      return true;
+    default:
+      return false;
+  }
+}
+
+static inline hx_type hx__expr_type(const hx__expr *e) { return (hx_type)e->value[e->result].type; }
+
+#endif

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * An expression as the CPU evaluates it: steps of a machine with one accumulator. A step works on a group of vectors:
+ * the accumulator stays in registers from step to step, and the other operands come from memory or are one value for
+ * all elements. The steps are the same for every instruction set. */
+#ifndef HX_BASE_EXPR_CODE_H
+#define HX_BASE_EXPR_CODE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "runtime/base/expr.h"
+
+#define HX__EXPR_STEPS 256u
+#define HX__EXPR_TEMPORARIES 12u /* groups that are kept in memory at the same time */
+
+/* What a step does: an operation of expressions, or one of these. A is the accumulator, p and q are operands. */
+typedef enum hx__expr_step_op {
+  HX__STEP_LOAD = HX__EXPR_OP_COUNT, /* A = p */
+  HX__STEP_SAVE,                     /* p = A */
+  HX__STEP_MUL_ADD,                  /* A = A * p + q, rounded twice */
+  HX__STEP_ADD_MUL,                  /* A = A + p * q, rounded twice */
+  HX__STEP_TO_ONE,                   /* A = A & 1: a comparison as a number; its own result is a mask */
+  HX__STEP_CHOOSE,                   /* A = A ? p : q, if A is a mask */
+  HX__STEP_END_F,                    /* stores A; NaN as 0x7fc00000 */
+  HX__STEP_END_I,
+  HX__STEP_OPS
+} hx__expr_step_op;
+
+/* Where operands come from: A the accumulator, M memory, K one value for all elements. Steps of one operand have A, or
+ * M or K for LOAD; of two operands the first seven; of three, whose first operand is A, the last four. */
+typedef enum hx__expr_form {
+  HX__FORM_AM,
+  HX__FORM_AK,
+  HX__FORM_MA,
+  HX__FORM_KA,
+  HX__FORM_MM,
+  HX__FORM_MK,
+  HX__FORM_KM,
+  HX__FORMS,
+  HX__FORM_A = 0,
+  HX__FORM_M = 0,
+  HX__FORM_K = 1,
+  HX__FORM_AMM = 0,
+  HX__FORM_AMK,
+  HX__FORM_AKM,
+  HX__FORM_AKK
+} hx__expr_form;
+
+typedef enum hx__expr_place {
+  HX__PLACE_NONE,
+  HX__PLACE_INPUT,
+  HX__PLACE_TEMPORARY,
+  HX__PLACE_VALUE,
+  HX__PLACE_PARAMETER
+} hx__expr_place;
+
+typedef struct hx__expr_operand {
+  uint8_t place, index; /* of an input, a temporary or a parameter */
+  uint32_t bits;        /* HX__PLACE_VALUE */
+} hx__expr_operand;
+
+typedef struct hx__expr_step {
+  uint8_t op, form;
+  hx__expr_operand p, q;
+} hx__expr_step;
+
+typedef struct hx__expr_code {
+  unsigned steps, inputs;
+  hx__expr_step step[HX__EXPR_STEPS];
+} hx__expr_code;
+
+/* A user kernel. It does not change after hx_compile. */
+struct hx_kernel {
+  hx__expr expr;
+  hx__expr_code code;
+};
+
+#endif
