@@ -42,7 +42,6 @@ extern "C" {
 #else
 #define HX_API
 #endif
-
 #if defined(__GNUC__) && !defined(__cplusplus)
 #define HX_EXTENSION __extension__ /* a union without a name is C11 */
 #else
@@ -63,10 +62,8 @@ typedef enum hx_status {
   HX_INTERNAL          /* a defect of hx: please report it with the detail */
 } hx_status;
 
-/* Element types. 0 means not set, and is refused. */
+/* Element types and operations of a reduction. 0 means not set, and is refused. */
 typedef enum hx_type { HX_F32 = 1, HX_I32, HX_U32 } hx_type;
-
-/* Operations of a reduction. 0 means not set, and is refused. */
 typedef enum hx_op {
   HX_SUM = 1,
   HX_MIN,
@@ -80,7 +77,7 @@ typedef enum hx_op {
 } hx_op;
 
 /* Kinds of tasks; the functions that make tasks set them. */
-typedef enum hx_kind { HX_REDUCE = 1, HX_REDUCE_SOA, HX_MATMUL, HX_REDUCE_LINES, HX_MATMUL_BATCHED } hx_kind;
+typedef enum hx_kind { HX_REDUCE = 1, HX_REDUCE_SOA, HX_MATMUL, HX_REDUCE_LINES, HX_MATMUL_BATCHED, HX_MAP } hx_kind;
 
 /* What a device is, and whether it can be used. */
 typedef enum hx_device_kind { HX_CPU = 1, HX_IGPU, HX_GPU, HX_CPU_OPENCL, HX_SIM } hx_device_kind;
@@ -95,8 +92,7 @@ enum {
 /* A result. Operation and element type decide which member is set; all other bytes are zero.
  *   SUM, DOT, SUM_ABS, SUM_SQUARES, PROD of f32: f32
  *   the same of i32: i64, of u32: u64. Elements are widened first, and the result is exact modulo 2^64
- *   MIN, MAX: the member of the element type
- *   ARGMIN, ARGMAX: u64 */
+ *   MIN, MAX: the member of the element type; ARGMIN, ARGMAX: u64 */
 typedef union hx_value {
   float f32;
   int32_t i32;
@@ -105,8 +101,7 @@ typedef union hx_value {
   uint64_t u64;
 } hx_value;
 
-/* One field of a structure of arrays: an operation over an array x of n elements. y: a second such array for HX_DOT;
- * other operations ignore it. */
+/* One field of a structure of arrays: an operation over an array x of n elements; y: a second one, for HX_DOT only. */
 typedef struct hx_field {
   hx_op op;
   hx_type type;
@@ -151,6 +146,16 @@ struct hx_matmul_args {
   bool trans_a, trans_b;
 };
 
+/* A task of hx_map (op: 0) or hx_map_reduce (hx_map.h). */
+struct hx_map_args {
+  hx_op op;
+  const struct hx_kernel *kernel;
+  const void *const *inputs;
+  size_t n;
+  const hx_value *parameters;
+  void *out;
+};
+
 /* The products of a task of hx_matmul_batched. */
 struct hx_batch {
   size_t count, stride_a, stride_b, stride_c;
@@ -167,6 +172,7 @@ typedef struct hx_task {
     struct hx_soa_args soa;
     struct hx_matmul_args matmul; /* of HX_MATMUL and HX_MATMUL_BATCHED */
     struct hx_lines_args lines;
+    struct hx_map_args map;
   };
   HX_EXTENSION union {
     uint64_t reserved[8];  /* zero, except that the first four are those of a batch */
@@ -174,8 +180,7 @@ typedef struct hx_task {
   };
 } hx_task;
 
-/* The part of one device in a call. A unit is an element (HX_DOT: a pair; n for each field of a structure of arrays, or
- * for each line) or, of a product, a multiply-add. */
+/* The part of one device in a call. A unit is an element (n for each field, or line) or a multiply-add of a product. */
 typedef struct hx_device_report {
   uint32_t index, chunks; /* index: as for hx_device */
   uint64_t units;
@@ -203,9 +208,8 @@ typedef struct hx_device_info {
   uint64_t memory_bytes, reserved[8];
 } hx_device_info;
 
-/* A member for each environment variable, in lower case and without HX_; NULL or "" means not set here. A setting
- * overrides the variable of the same name and accepts the same values. A variable with a wrong value is refused even if
- * a setting overrides it. hx_open copies the strings. */
+/* A member for each environment variable, in lower case and without HX_; NULL or "": not set. It overrides the variable
+ * and accepts the same values; a variable with a wrong value is refused even then. hx_open copies the strings. */
 typedef struct hx_settings {
   const char *devices, *split, *schedule, *chunk, *threads, *tile, *memory, *min_offload, *timeout_ms, *cache_dir;
   const char *objective, *trace, *isa, *offload, *sim, *log;
@@ -306,12 +310,10 @@ HX_API double hx_value_as_double(hx_op op, hx_type type, hx_value value);
 /* Statistics of n elements from the results of HX_SUM and HX_SUM_SQUARES of the same elements, computed in double. Both
  * results take one pass over the data: hx_reduce_soa with two fields of the same x.
  *   hx_mean      sum / n
- *   hx_variance  sum_squares / n - mean^2, of the population; times n / (n - 1) it is that of a sample
+ *   hx_variance  sum_squares / n - mean^2, of the population; a negative difference is returned as 0
  *   hx_norm      the square root of sum_squares
- * i32, u32: the sums are exact unless they exceed 64 bits, and so the variance has no cancellation. f32: the sums are
- * rounded, and the variance has an error of up to 2^-18 of the mean square, usually much less. It is therefore good
- * only if the standard deviation is not far below the mean (docs/ARITHMETIC.md, section 6). If it is, subtract a
- * typical value from the data first. A negative difference is returned as 0. n == 0: mean and variance are NaN. */
+ * f32: the variance is good only if the standard deviation is not far below the mean: docs/ARITHMETIC.md, section 6.
+ * i32, u32: it has no cancellation, unless the sums exceed 64 bits. n == 0: mean and variance are NaN. */
 HX_API double hx_mean(hx_type type, hx_value sum, size_t n);
 HX_API double hx_variance(hx_type type, hx_value sum, hx_value sum_squares, size_t n);
 HX_API double hx_norm(hx_type type, hx_value sum_squares);
@@ -342,14 +344,13 @@ HX_API void hx_free(hx_context *hx, void *p);
 
 /* Makes the caller's own memory known to hx until hx_unregister, so that devices may pin it. The caller may free it, or
  * map anything else there, only after that. Use it for arrays that are passed to several calls. If a discrete GPU is in
- * use already the range is pinned now (some 50 ms/GiB); otherwise later, in the background. Memory that cannot be
- * pinned, such as a mapped file, is copied like any other array. HX_INVALID_ARGUMENT: p is NULL, bytes is 0, the range
- * wraps around, or it overlaps a known range. HX_OUT_OF_MEMORY: no memory for hx's record of the range. */
+ * use already the range is pinned now (some 50 ms/GiB); otherwise later, in the background; or never, such as a mapped
+ * file. HX_INVALID_ARGUMENT: p is NULL, bytes is 0, the range wraps around, or it overlaps a known range.
+ * HX_OUT_OF_MEMORY: no memory for hx's record of the range. */
 HX_API hx_status hx_register(hx_context *hx, void *p, size_t bytes);
 
 /* Ends hx_register, once the asynchronous tasks that use the memory have ended. The caller has to see to it that no
- * hx_offload of another thread uses it.
- * HX_INVALID_ARGUMENT: no registered range begins at p. */
+ * hx_offload of another thread uses it. HX_INVALID_ARGUMENT: no registered range begins at p. */
 HX_API hx_status hx_unregister(hx_context *hx, void *p);
 
 /* Sets the advice for a part of a block of hx_alloc or of a registered range: bits HX_READ_MOSTLY, HX_RESIDENT; 0 takes
@@ -376,8 +377,7 @@ HX_API hx_status hx_sync(hx_context *hx, void *p, size_t bytes);
  * then come OpenCL devices, by the names of their platforms, then simulated ones; all in use or not. 0: hx is NULL. */
 HX_API size_t hx_device_count(hx_context *hx);
 
-/* Describes a device; waits for the discovery.
- * HX_INVALID_ARGUMENT: index is not below hx_device_count, or out is NULL.
+/* Describes a device; waits for the discovery. HX_INVALID_ARGUMENT: index is not below hx_device_count, or out is NULL.
  * HX_UNSUPPORTED: in a forked child whose parent had not found its devices. */
 HX_API hx_status hx_device(hx_context *hx, size_t index, hx_device_info *out);
 

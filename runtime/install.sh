@@ -94,7 +94,7 @@ esac
 set -- -e "s|@PREFIX@|$pc_prefix|" -e "s|@LIBDIR@|$libdir|" -e "s|@UP@|$up|" -e "s|@LIBRARIES@|${libraries:-}|" \
   -e "s|@SONAME@|$soname|" -e "s|@VERSION@|$version|" -e "s|@MAJOR@|$major|"
 
-put 644 "$tree/runtime/hx.h" "$root/include/hx.h"
+for header in hx hx_map; do put 644 "$tree/runtime/$header.h" "$root/include/$header.h"; done
 put 755 "$built/runtime/$soname" "$lib/libhx.so.$version"
 link "libhx.so.$version" "$lib/$soname"
 link "$soname" "$lib/libhx.so"
@@ -121,8 +121,8 @@ if [ "$removing" ] || [ -e "$built/blas/libhx_blas.so" ]; then
   done
 fi
 
-# Manual pages, which name files as they are installed. Those of functions and types are made from the comments of hx.h;
-# without Python each is a link to the page of the library.
+# Manual pages, which name files as they are installed. Those of functions and types are made from the comments of the
+# headers; without Python each is a link to the page of the library.
 manual() {
   text "$1" "$root/share/man/man${1##*.}/${1##*/}" -e "s|bench/shapes|$prefix/share/hx/shapes|g" \
     -e "s|docs/\([A-Z_]*\.md\)|$prefix/share/doc/hx/docs/\1|g"
@@ -132,11 +132,11 @@ made=
 if [ -z "$removing" ] && command -v python3 >/dev/null; then
   made=$(mktemp -d)
   trap 'rm -rf "$made"' EXIT
-  python3 "$tree/tools/api_pages.py" "$tree/runtime/hx.h" "$made"
+  python3 "$tree/tools/api_pages.py" "$tree/runtime/hx.h" "$tree/runtime/hx_map.h" "$made"
 fi
 # shellcheck disable=SC2013 # a line is a word
 for name in $(sed -n -e 's/^HX_API .*\<\(hx_[a-z0-9_]*\)(.*/\1/p' \
-  -e 's/^\(typedef \)\{0,1\}\(struct\|union\|enum\) \(hx_[a-z0-9_]*\) {.*/\3/p' "$tree/runtime/hx.h"); do
+  -e 's/^\(typedef \)\{0,1\}\(struct\|union\|enum\) \(hx_[a-z0-9_]*\) {.*/\3/p' "$tree/runtime/hx.h" "$tree/runtime/hx_map.h"); do
   page=$made/$name.3
   if [ -z "$made" ]; then link hx.3 "$root/share/man/man3/$name.3"
   elif [ -L "$page" ]; then link "$(readlink "$page")" "$root/share/man/man3/$name.3"
@@ -146,7 +146,7 @@ done
 # README and what it leads to, in the folders that the links name.
 for file in $(reached README.md CHANGELOG.md LICENSE); do
   case $file in
-    runtime/hx.h) link ../../../../include/hx.h "$root/share/doc/hx/$file" ;;
+    runtime/hx.h | runtime/hx_map.h) link "../../../../include/${file##*/}" "$root/share/doc/hx/$file" ;;
     *) put 644 "$tree/$file" "$root/share/doc/hx/$file" ;;
   esac
 done

@@ -42,7 +42,7 @@ HX_HARD_LINK = ["-Wl,-z,relro,-z,now,-z,noexecstack", "-Wl,--as-needed"]
 # folder, but not of another layer in its rank. hx.h is below all of them. tests/layers_test.sh reads this list, too.
 RANKS = [
     ["//runtime:base"],
-    ["//runtime:topo", "//runtime:task", "//cpu", "//kernels", "//runtime:driver_check"],
+    ["//runtime:topo", "//runtime:task", "//runtime:expr", "//cpu", "//kernels", "//runtime:driver_check"],
     ["//runtime:backend", "//runtime:sched"],
     ["//runtime:memory", "//runtime:plan"],
     ["//runtime:run"],

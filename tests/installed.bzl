@@ -15,6 +15,7 @@ _INSTALLED = [
     "//blas:libhx_blas.so",
     "//runtime:archive",
     "//runtime:hx.h",
+    "//runtime:hx_map.h",
     "//runtime:hx.pc.in",
     "//runtime:install.sh",
     "//runtime:libhx.so.0",

@@ -28,7 +28,7 @@ _SCRIPTS = [
         "api/abi/symbols.txt",
     ]),
     ("api", "call_cost_test", "small", ["//bench:hx-bench"]),
-    ("api", "header_test", "small", ["//runtime:hx.h"]),
+    ("api", "header_test", "small", ["//runtime:hx.h", "//runtime:hx_map.h"]),
     ("bench", "info_test", "medium", ["//bench:hx-bench", ":libbad_driver_crash.so"]),
     ("bench", "ladder_test", "large", ["//bench:hx-bench", "bench/report_check.py"]),
     ("bench", "lds_ptx_test", "small", ["//bench:ladder/ladder_lds.cl", "//bench:ladder_lds_steps.c"]),
@@ -46,7 +46,7 @@ _SCRIPTS = [
         "//bench:hx-bench",
         "//docs/charts:draw.sh",
     ] + ["//docs/charts:%s.svg" % chart for chart in _CHARTS] + ["//docs/measurements:%s.tsv" % table for table in _CHART_TABLES]),
-    ("docs", "man_test", "small", ["//runtime:hx.h", "//:docs/hx.3", "//:docs/hx-bench.1", "//:tools/api_pages.py"]),
+    ("docs", "man_test", "small", ["//runtime:hx.h", "//runtime:hx_map.h", "//:docs/hx.3", "//:docs/hx-bench.1", "//:tools/api_pages.py"]),
     ("backend/opencl", "device_kind_test", "medium", ["//bench:hx-bench", ":libdress_layer.so"]),
     ("backend/opencl", "silent_device_test", "medium", ["//bench:hx-bench", ":libfault_layer.so"]),
 ]

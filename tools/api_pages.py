@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""api_pages.py HX_H FOLDER: writes a manual page for each function and type of the header, NAME.3, from its comments. A
-name that shares its comment with the name before it becomes a link to that page.
+"""api_pages.py HX_H... FOLDER: writes a manual page for each function and type of the headers, of which hx.h is the first,
+NAME.3, from its comments. A name that shares its comment with the name before it becomes a link to that page.
 
-The comments of hx.h have a simple form. Text is filled; lines that are indented by four blanks are code, those by two
+The comments of the headers have a simple form. Text is filled; lines that are indented by four blanks are code, those by two
 are rows. A sentence that begins with a status and a colon (HX_UNSUPPORTED: ...) is an error, up to the next such
 sentence or the end. A declaration without a name of its own, of constants, belongs to the function or type that its
 comment names. tools/site/build.py makes a page of the web site from the same."""
@@ -20,13 +20,13 @@ STATUS = "HX_OK, or another hx_status; hx_error_detail then returns one sentence
 class Entry:
     """Declarations that share a comment: their names, and the parts of the comment."""
 
-    def __init__(self, comment, declarations, statuses):
-        self.comment, self.declarations = comment, declarations
+    def __init__(self, header, comment, declarations, statuses):
+        self.header, self.comment, self.declarations = header, comment, declarations
         self.names = [name for name in map(declared, declarations) if name]
         lines = [re.sub(r"^ \* ?", "", line) for line in re.sub(r"^/\* ?|\s*\*/$", "", comment).split("\n")]
         self.parts, self.errors = parts_of(lines, statuses)
         if self.names and not comment:
-            sys.exit(f"hx.h: {self.names[0]} has no comment")
+            sys.exit(f"{header}: {self.names[0]} has no comment")
 
     def summary(self):
         """The first sentence or clause of the comment, for the section NAME."""
@@ -87,13 +87,15 @@ def declarations_of(code):
     return found
 
 
-def entries(header):
-    """The entries of a header, in its order."""
-    statuses = "|".join(re.findall(r"^  (HX_\w+)", re.search(r"enum hx_status \{.*?\n\}", header, re.S).group(), re.M))
+def entries(headers):
+    """The entries of headers {name: text}, in their order."""
+    status = re.search(r"enum hx_status \{.*?\n\}", headers["hx.h"], re.S).group()
+    statuses = "|".join(re.findall(r"^  (HX_\w+)", status, re.M))
     found = []
-    for block in header[header.index("\ntypedef ") : header.rindex("\n#ifdef")].strip().split("\n\n"):
-        comment, code = re.match(r"(/\*.*?\*/\n)?(.*)", block, re.S).groups()
-        found.append(Entry((comment or "").strip(), declarations_of(code), statuses))
+    for name, header in headers.items():
+        for block in header[header.index("\ntypedef ") : header.rindex("\n#ifdef")].strip().split("\n\n"):
+            comment, code = re.match(r"(/\*.*?\*/\n)?(.*)", block, re.S).groups()
+            found.append(Entry(name, (comment or "").strip(), declarations_of(code), statuses))
     for entry in found:
         if not entry.names and entry.comment:
             owner = next(other for other in found if re.search(NAME, entry.comment).group() in other.names)
@@ -142,14 +144,14 @@ def prototype(declaration):
 def man_page(entry, known, version):
     lines = [
         '.\\" SPDX-License-Identifier: Apache-2.0',
-        '.\\" Made from the comments of hx.h.',
+        f'.\\" Made from the comments of {entry.header}.',
         f'.TH {entry.names[0].upper()} 3 "" "hx {version}" "Library Functions"',
         ".ad l",
         ".SH NAME",
         f"{', '.join(entry.names)} \\- {roff(entry.summary())}",
         ".SH SYNOPSIS",
         ".nf",
-        ".B #include <hx.h>",
+        f".B #include <{entry.header}>",
         ".fi",
     ]
     for declaration in entry.declarations:
@@ -194,10 +196,16 @@ def marked(text):
     return re.sub(rf"docs/[A-Z_]+\.md|{NAME}|\bHX_\w+|[\\`*_\[\]<>#]", mark, text)
 
 
-def markdown(header):
+def read(paths):
+    """The headers {name: text}."""
+    return {path.name: path.read_text(encoding="utf-8") for path in map(pathlib.Path, paths)}
+
+
+def markdown(headers):
     """The page of the web site."""
-    lines = ["# Functions and types", "", "From the comments of [hx.h](../runtime/hx.h).", ""]
-    for entry in entries(header):
+    names = " and ".join(f"[{name}](../runtime/{name})" for name in headers)
+    lines = ["# Functions and types", "", f"From the comments of {names}.", ""]
+    for entry in entries(headers):
         lines += [f"## {name}\n" for name in entry.names]
         lines += ["```c", *map(shown, entry.declarations), "```", ""]
         before = None
@@ -218,10 +226,10 @@ def linked(lines):
 
 
 def main():
-    header, folder = pathlib.Path(sys.argv[1]).read_text(encoding="utf-8"), pathlib.Path(sys.argv[2])
-    number = int(re.search(r"#define HX_VERSION_NUMBER (\d+)", header).group(1))
+    headers, folder = read(sys.argv[1:-1]), pathlib.Path(sys.argv[-1])
+    number = int(re.search(r"#define HX_VERSION_NUMBER (\d+)", headers["hx.h"]).group(1))
     version = f"{number // 10000}.{number // 100 % 100}.{number % 100}"
-    found = entries(header)
+    found = entries(headers)
     known = {name for entry in found for name in entry.names}
     for entry in found:
         (folder / f"{entry.names[0]}.3").write_text(man_page(entry, known, version), encoding="utf-8")

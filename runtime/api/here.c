@@ -4,15 +4,20 @@
 #include "runtime/backend/cpu/cpu_backend.h"
 #include "runtime/base/clock.h"
 
+/* The whole task as one chunk. slots: of a reduction. */
+static void compute_chunk(const hx_context *hx, const hx__work *w, uint64_t *slots) {
+  hx__stream *const stream = hx->table.cpu;
+  const hx__request request = {.work = w, .kernels = hx->table.kernels, .slots = slots};
+  const hx__chunk all = {0, w->slices};
+  hx__inflight *submitted;
+  stream->device->backend->submit(stream, &request, all, &submitted);
+}
+
 /* slots also has room for those of one line. */
 static void reduce_lines_on_this_thread(const hx_context *hx, const hx__work *w) {
   uint64_t slots[2 * HX__STACK_SLOTS];
   const bool direct = hx__slots_are_values(w);
-  hx__stream *const stream = hx->table.cpu;
-  const hx__request request = {
-      .work = w, .kernels = hx->table.kernels, .slots = direct ? (uint64_t *)(void *)w->out : slots};
-  hx__inflight *submitted;
-  stream->device->backend->submit(stream, &request, (hx__chunk){0, w->slices}, &submitted);
+  compute_chunk(hx, w, direct ? (uint64_t *)(void *)w->out : slots);
   if (!direct) hx__join_lines(w, slots, slots + HX__STACK_SLOTS);
 }
 
@@ -27,16 +32,19 @@ static void reduce_on_this_thread(const hx_context *hx, const hx__work *w) {
   }
 }
 
+static void reduce_map_on_this_thread(const hx_context *hx, const hx__work *w) {
+  uint64_t slots[HX__STACK_SLOTS];
+  compute_chunk(hx, w, slots);
+  *w->out = hx__join(w->fields->op, w->fields->type, slots, w->slices);
+}
+
 static void compute(const hx_context *hx, const hx__work *w) {
-  if (!w->matmul) {
+  if (w->matmul || w->map)
+    compute_chunk(hx, w, NULL);
+  else if (w->kernel)
+    reduce_map_on_this_thread(hx, w);
+  else
     (w->by_lines ? reduce_lines_on_this_thread : reduce_on_this_thread)(hx, w);
-    return;
-  }
-  hx__stream *const stream = hx->table.cpu;
-  const hx__request request = {.work = w, .kernels = hx->table.kernels};
-  const hx__chunk all = {0, w->slices};
-  hx__inflight *submitted;
-  stream->device->backend->submit(stream, &request, all, &submitted);
 }
 
 void hx__compute_here(hx_context *hx, const hx__work *w) {

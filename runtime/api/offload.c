@@ -70,10 +70,15 @@ static void log_call(const hx__work *w, const hx_report *r) {
     hx__log(HX__LOG_INFO, "%s %zux%zux%zu: %.3f ms, gpu share %.2f, %u chunks, %u recovered, %" PRIu64 " bytes copied",
             matmul_words(w).text, w->gemm.m, w->gemm.n, w->gemm.k, r->seconds * 1e3, r->gpu_share, r->chunks,
             r->recovered, r->bytes_copied);
+  else if (w->map)
+    hx__log(HX__LOG_INFO, "map %zu: %.3f ms, gpu share %.2f, %u chunks, %u recovered, %" PRIu64 " bytes copied", w->n,
+            r->seconds * 1e3, r->gpu_share, r->chunks, r->recovered, r->bytes_copied);
   else
     hx__log(HX__LOG_INFO, "%s %zu x %zu: %.3f ms, gpu share %.2f, %u chunks, %u recovered, %" PRIu64 " bytes copied",
-            w->by_lines ? "reduce lines" : "reduce", hx__work_values(w), w->n, r->seconds * 1e3, r->gpu_share,
-            r->chunks, r->recovered, r->bytes_copied);
+            w->by_lines ? "reduce lines"
+            : w->kernel ? "map and reduce"
+                        : "reduce",
+            hx__work_values(w), w->n, r->seconds * 1e3, r->gpu_share, r->chunks, r->recovered, r->bytes_copied);
 }
 
 hx_status hx__offload_checked(hx_context *hx, hx__work *w, hx_report *report) {

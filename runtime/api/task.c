@@ -2,9 +2,10 @@
  * The builders of tasks. */
 #include <string.h>
 
-#include "runtime/hx.h"
+#include "runtime/hx_map.h"
 
 _Static_assert(sizeof(struct hx_lines_args) <= sizeof(struct hx_matmul_args) &&
+                   sizeof(struct hx_map_args) <= sizeof(struct hx_matmul_args) &&
                    sizeof(hx_task) == 8 + sizeof(struct hx_matmul_args) + 8 * sizeof(uint64_t),
                "hx_task has its size for good");
 
@@ -91,5 +92,19 @@ hx_task hx_matmul_batched(size_t m, size_t n, size_t k, const float *a, size_t s
   hx_task t = hx_matmul(m, n, k, a, b, c);
   t.kind = HX_MATMUL_BATCHED;
   t.batch = (struct hx_batch){count, stride_a, stride_b, stride_c};
+  return t;
+}
+
+hx_task hx_map(const hx_kernel *kernel, const void *const inputs[], size_t n, const hx_value *parameters, void *out) {
+  hx_task t = empty_task(HX_MAP);
+  t.map = (struct hx_map_args){(hx_op)0, kernel, inputs, n, parameters, out};
+  return t;
+}
+
+/* An operation that is not set must not make a map of it. */
+hx_task hx_map_reduce(hx_op op, const hx_kernel *kernel, const void *const inputs[], size_t n,
+                      const hx_value *parameters, hx_value *out) {
+  hx_task t = empty_task(HX_MAP);
+  t.map = (struct hx_map_args){op ? op : (hx_op)-1, kernel, inputs, n, parameters, out};
   return t;
 }

@@ -30,6 +30,7 @@ typedef struct hx__trace_task {
   size_t m, n, k;        /* of a product; n: also the elements of each field or line; m: also the number of lines */
   bool trans_a, trans_b;
   size_t batch; /* the number of products; 0: no batch */
+  bool mapped;  /* a reduction of what a user kernel computes */
 } hx__trace_task;
 
 /* A chunk or a call; its times are those of hx__now_ns. Strings must be literals. */

@@ -119,9 +119,10 @@ static void put_times(hx__trace_text *t, const hx__trace_slice *s) {
   put_us(t, s->to_ns - s->from_ns);
 }
 
-/* "sum f32", "matmul", "3 fields". */
+/* "sum f32", "map f32", "map sum f32", "matmul", "3 fields". */
 static void put_operation(hx__trace_text *t, const hx__trace_task *task) {
   if (task->op) {
+    if (task->mapped) PUT(t, "map ");
     put_word(t, task->op);
     if (task->type) PUT(t, " "), put_word(t, task->type);
   } else {

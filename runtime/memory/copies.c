@@ -232,15 +232,15 @@ static bool overwrites(const hx__array *out, const hx__copy *c) {
  * computes the whole task, its own results are used in place; resident: C also stays there. */
 static hx__copy *find_device_only(const hx__memory *m, const hx__work *w, const hx__device *sole_device,
                                   bool resident) {
-  const size_t count = w->needs ? hx__memory_arrays(w) : 0;
-  const hx__array out = w->matmul ? hx__array_of_c(w) : (hx__array){.p = NULL};
+  const size_t count = w->needs || w->kernel ? hx__memory_arrays(w) : 0;
+  const hx__array out = w->matmul || w->map ? hx__array_of_c(w) : (hx__array){.p = NULL};
   for (hx__copy *c = m->copies; c; c = c->next) {
     for (size_t i = 0; i < count && c->device_only; i++) {
       const hx__array a = hx__array_of(w, i);
       if (host_lacks(c, &a) && !(c->device == sole_device && copy_contains(c, &a))) return c;
     }
     if (out.p && host_lacks(c, &out)) {
-      const bool replaced = w->gemm.beta == 0.0f && overwrites(&out, c);
+      const bool replaced = (w->map || w->gemm.beta == 0.0f) && overwrites(&out, c);
       if (!replaced && !(resident && c->device == sole_device && result_of(m, sole_device, &out) == c)) return c;
     }
   }

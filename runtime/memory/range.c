@@ -37,7 +37,9 @@ hx__memory_mode hx__mode_of(const hx__memory *m, const hx__device *d, const hx__
   return r->mode;
 }
 
-size_t hx__memory_arrays(const hx__work *w) { return w->matmul ? HX__PRODUCT_ARRAYS : 2 * w->nfields; }
+size_t hx__memory_arrays(const hx__work *w) {
+  return w->kernel ? w->kernel->expr.inputs : w->matmul ? HX__PRODUCT_ARRAYS : 2 * w->nfields;
+}
 
 hx__array hx__array_of(const hx__work *w, size_t index) {
   if (w->matmul) {
@@ -52,6 +54,7 @@ hx__array hx__array_of(const hx__work *w, size_t index) {
                        .cols = w->trans_b ? g->k : g->n,
                        .ld = w->trans_b ? g->b_cs : g->b_rs};
   }
+  if (w->kernel) return (hx__array){.p = w->input[index], .rows = 1, .cols = w->n, .ld = w->n};
   const hx_field *const field = &w->fields[index / 2];
   if (w->by_lines) {
     const hx__matrix m = hx__lines_matrix(w, index % 2 && field->op == HX_DOT);
@@ -62,6 +65,7 @@ hx__array hx__array_of(const hx__work *w, size_t index) {
 }
 
 hx__array hx__array_of_c(const hx__work *w) {
+  if (w->map) return (hx__array){.p = w->map_out, .rows = 1, .cols = w->n, .ld = w->n};
   return (hx__array){.p = w->gemm.c, .rows = w->gemm.m, .cols = w->gemm.n, .ld = w->gemm.ldc};
 }
 
@@ -84,8 +88,9 @@ static bool product_overlaps(const hx__work *w, const void *p, size_t bytes) {
 
 bool hx__memory_task_overlaps(const hx__work *w, const void *p, size_t bytes) {
   if (w->matmul) return product_overlaps(w, p, bytes);
+  if (w->map && bytes_overlap(w->map_out, w->n * sizeof(uint32_t), p, bytes)) return true;
   if (bytes_overlap(w->out, hx__work_values(w) * sizeof *w->out, p, bytes)) return true;
-  for (size_t i = 0; i < 2 * w->nfields; i++) {
+  for (size_t i = 0, n = hx__memory_arrays(w); i < n; i++) {
     const hx__array a = hx__array_of(w, i);
     if (bytes_overlap(a.p, hx__array_bytes(&a), p, bytes)) return true;
   }

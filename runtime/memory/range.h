@@ -32,7 +32,7 @@ hx__range *hx__range_of(const hx__memory *memory, const void *p, size_t bytes);
 /* The mode in which the device reaches memory of the range (NULL: memory of no known range). Requires the lock. */
 hx__memory_mode hx__mode_of(const hx__memory *memory, const hx__device *device, const hx__range *r);
 
-/* The arrays of a task in the order of hx__request.arrays, and C of a product. */
+/* The arrays of a task in the order of hx__request.arrays; and its output, if it is a C or that of a map. */
 hx__array hx__array_of(const hx__work *work, size_t index);
 hx__array hx__array_of_c(const hx__work *work);
 static inline size_t hx__array_bytes(const hx__array *a) {

@@ -13,9 +13,9 @@ typedef struct extent {
 } extent;
 
 static extent output_of(const hx__work *w) {
-  if (!w->matmul) return (extent){w->out, hx__work_values(w) * sizeof(hx_value)};
+  if (!w->matmul && !w->map) return (extent){w->out, hx__work_values(w) * sizeof(hx_value)};
   const hx__array c = hx__array_of_c(w);
-  return (extent){w->gemm.c, hx__array_bytes(&c)};
+  return (extent){c.p, hx__array_bytes(&c)};
 }
 
 static hx__range *coarse_output(const hx__memory *m, const hx__work *w) {

@@ -7,15 +7,6 @@
 #define ENUMERATOR(enumerator, name) [enumerator] = #enumerator,
 static const char *const enumerators[HX__OPS] = {HX__OPERATIONS(ENUMERATOR)};
 
-/* HX_MIN, HX_MAX, HX_ARGMIN and HX_ARGMAX of no elements have no value. */
-static bool needs_an_element(hx_op op) { return op >= HX_MIN && op <= HX_ARGMAX; }
-
-/* Whether [x, x+xb) and [y, y+yb) share a byte. */
-static bool ranges_share(const void *x, size_t xb, const void *y, size_t yb) {
-  const uintptr_t a = (uintptr_t)x, b = (uintptr_t)y;
-  return a < b ? b - a < xb : a - b < yb;
-}
-
 /* " of field 3", or "" for NO_INDEX: the task has no list of fields. */
 #define NO_INDEX SIZE_MAX
 typedef struct index_text {
@@ -45,11 +36,14 @@ static inline hx_status check_operation(const hx_field *f, size_t index) {
   return HX_OK;
 }
 
+hx_status hx__check_op(const hx_field *field) { return check_operation(field, NO_INDEX); }
+const char *hx__op_enumerator(hx_op op) { return enumerators[op]; }
+
 static hx_status check_field(const hx_field *f, size_t index, size_t n) {
   hx_status s = check_operation(f, index);
   if (s != HX_OK) return s;
   if (n == 0) {
-    if (needs_an_element(f->op)) REFUSE("n is 0: %s%s has no value", enumerators[f->op], field_text(index).text);
+    if (hx__needs_an_element(f->op)) REFUSE("n is 0: %s%s has no value", enumerators[f->op], field_text(index).text);
     return HX_OK;
   }
   s = check_array(f->x, n, "x", index);
@@ -68,7 +62,7 @@ static hx_status check_reduce(hx__work *w) {
   if (!w->out) REFUSE("out is NULL");
   if (misaligned(w->out, 8)) REFUSE("out is %p: not aligned to 8 bytes", (void *)w->out);
   const size_t out_bytes = w->nfields * sizeof(hx_value);
-  if (w->fields != &w->single && ranges_share(w->out, out_bytes, w->fields, w->nfields * sizeof *w->fields))
+  if (w->fields != &w->single && hx__ranges_share(w->out, out_bytes, w->fields, w->nfields * sizeof *w->fields))
     REFUSE("out at %p shares an element with fields at %p", (void *)w->out, (const void *)w->fields);
   w->needs = 0;
   for (size_t i = 0; i < w->nfields; i++) {
@@ -76,8 +70,8 @@ static hx_status check_reduce(hx__work *w) {
     const size_t index = f == &w->single ? NO_INDEX : i;
     const hx_status s = check_field(f, index, w->n);
     if (s != HX_OK) return s;
-    if (w->n && (ranges_share(w->out, out_bytes, f->x, w->n * ELEMENT) ||
-                 (f->op == HX_DOT && ranges_share(w->out, out_bytes, f->y, w->n * ELEMENT))))
+    if (w->n && (hx__ranges_share(w->out, out_bytes, f->x, w->n * ELEMENT) ||
+                 (f->op == HX_DOT && hx__ranges_share(w->out, out_bytes, f->y, w->n * ELEMENT))))
       REFUSE("out at %p shares an element with an input%s", (void *)w->out, field_text(index).text);
     w->needs |= hx__need_reduce(f->op, f->type);
   }
@@ -155,7 +149,7 @@ static hx_status check_lines(const struct hx_lines_args *t, hx__work *w) {
   w->units = w->needs = 0;
   hx_status s = check_operation(&w->single, NO_INDEX);
   if (s != HX_OK || t->lines == 0) return s;
-  if (t->n == 0 && needs_an_element(t->op)) REFUSE("n is 0: %s has no value", enumerators[t->op]);
+  if (t->n == 0 && hx__needs_an_element(t->op)) REFUSE("n is 0: %s has no value", enumerators[t->op]);
   if (!t->out) REFUSE("out is NULL with lines = %zu", t->lines);
   if (misaligned(t->out, 8)) REFUSE("out is %p: not aligned to 8 bytes", (void *)t->out);
   if (t->lines > SIZE_MAX / sizeof(hx_value) || (uintptr_t)t->out > UINTPTR_MAX - t->lines * sizeof(hx_value))
@@ -187,7 +181,8 @@ hx_status hx__task_check(const hx_task *task, hx__work *w) {
     return refuse_reserved(task);
   w->gpu_share = task->gpu_share;
   w->placement = 0;
-  w->matmul = w->by_columns = w->by_lines = false;
+  w->matmul = w->by_columns = w->by_lines = w->map = false;
+  w->kernel = NULL;
   w->batch.count = 0;
   switch (task->kind) {
     case HX_REDUCE:
@@ -210,7 +205,10 @@ hx_status hx__task_check(const hx_task *task, hx__work *w) {
       return hx__check_matmul(&task->matmul, w);
     case HX_MATMUL_BATCHED:
       return hx__check_batch(task, w);
+    case HX_MAP:
+      return hx__check_map(&task->map, w);
   }
-  REFUSE("kind is %d: HX_REDUCE, HX_REDUCE_SOA, HX_MATMUL, HX_REDUCE_LINES, HX_MATMUL_BATCHED (1 to 5) are known",
-         (int)task->kind);
+  REFUSE(
+      "kind is %d: HX_REDUCE, HX_REDUCE_SOA, HX_MATMUL, HX_REDUCE_LINES, HX_MATMUL_BATCHED, HX_MAP (1 to 6) are known",
+      (int)task->kind);
 }

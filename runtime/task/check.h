@@ -16,4 +16,18 @@ static inline bool misaligned(const void *p, size_t alignment) { return ((uintpt
 hx_status hx__check_matmul(const struct hx_matmul_args *task, hx__work *work);
 hx_status hx__check_batch(const hx_task *task, hx__work *work);
 
+/* The same of a map or map-reduce. */
+hx_status hx__check_map(const struct hx_map_args *task, hx__work *work);
+
+/* Whether op is known; its name. Checks of an array of n elements, and of a value with its name. */
+hx_status hx__check_op(const hx_field *field);
+const char *hx__op_enumerator(hx_op op);
+static inline bool hx__needs_an_element(hx_op op) { return op >= HX_MIN && op <= HX_ARGMAX; }
+
+/* Whether [x, x+xb) and [y, y+yb) share a byte. */
+static inline bool hx__ranges_share(const void *x, size_t xb, const void *y, size_t yb) {
+  const uintptr_t a = (uintptr_t)x, b = (uintptr_t)y;
+  return a < b ? b - a < xb : a - b < yb;
+}
+
 #endif

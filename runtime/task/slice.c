@@ -32,6 +32,7 @@ uint64_t hx__chunk_units(const hx__work *w, hx__chunk c) {
   if (c.count == w->slices) return w->units;
   uint64_t units;
   if (w->by_lines) return units_of_lines(w, c);
+  if (w->kernel) return hx__chunk_elements(w, c);
   if (!w->matmul)
     return __builtin_mul_overflow((uint64_t)hx__chunk_elements(w, c), w->nfields, &units) ? UINT64_MAX : units;
   const uint64_t cross = hx__work_cross_extent(w);
@@ -78,7 +79,13 @@ hx__trace_task hx__work_trace(const hx__work *w) {
                             .batch = w->batch.count};
   }
   hx__trace_task task = {.fields = w->nfields, .n = w->n};
+  if (w->map) {
+    task.fields = 1;
+    task.op = "map";
+    task.type = hx__type_names[hx__expr_type(&w->kernel->expr)];
+  }
   if (w->nfields != 1) return task;
+  task.mapped = w->kernel != NULL;
   if (w->by_lines) task.m = w->lines.count;
   task.op = hx__op_names[w->fields[0].op];
   task.type = hx__type_names[w->fields[0].type];

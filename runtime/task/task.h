@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "runtime/base/expr_code.h"
 #include "runtime/base/gemm.h"
 #include "runtime/base/slot.h"
 #include "runtime/base/trace.h"
@@ -45,6 +46,12 @@ typedef struct hx__work {
   hx_value *out;
   hx_field single; /* fields points to it for a reduction without a list of fields */
   hx__lines lines; /* by_lines only */
+
+  const struct hx_kernel *kernel; /* map or map-reduce: what is computed of each element; else NULL */
+  bool map;                       /* the results are elements: there are no fields */
+  void *map_out;                  /* map only */
+  const void *input[HX__EXPR_INPUTS];
+  uint32_t parameter[HX__EXPR_PARAMETERS];
 
   hx__gemm gemm;         /* the product, or the first of a batch; matmul only */
   struct hx_batch batch; /* count 0: no batch. Its slices are those of one product; units: of all products */
@@ -162,6 +169,17 @@ size_t hx__chunk_elements(const hx__work *work, hx__chunk chunk);
  * to the range `cross`. */
 hx__gemm hx__chunk_gemm(const hx__work *work, hx__chunk chunk);
 hx__gemm hx__block_gemm(const hx__work *work, hx__chunk chunk, hx__chunk cross);
+
+/* The part of a map, or of the array that a map-reduce reduces, that is a chunk of slices or begins at an element: the
+ * inputs from there on. */
+typedef struct hx__inputs {
+  const void *p[HX__EXPR_INPUTS];
+} hx__inputs;
+static inline hx__inputs hx__inputs_from(const hx__work *work, size_t element) {
+  hx__inputs inputs;
+  for (unsigned i = 0; i < work->kernel->expr.inputs; i++) inputs.p[i] = (const uint32_t *)work->input[i] + element;
+  return inputs;
+}
 
 /* The value of a reduction from its slots (base/slot.h), one for each of its leaves > 0. The slots are overwritten. */
 hx_value hx__join(hx_op op, hx_type type, uint64_t *slots, size_t leaves);

@@ -70,7 +70,7 @@ done
 # be such that they cannot clash.
 nm -D --defined-only "$lib/libhx.so" | awk '$2 ~ /[B-Z]/ { sub(/@.*/, "", $3); print $3 }' >"$scratch/exported"
 grep -v '^hx_[a-z]' "$scratch/exported" && fail "exported by mistake"
-sed -n 's/^HX_API .*\<\(hx_[a-z0-9_]*\)(.*/\1/p' "$tree/runtime/hx.h" | sort >"$scratch/declared"
+sed -n 's/^HX_API .*\<\(hx_[a-z0-9_]*\)(.*/\1/p' "$tree/runtime/hx.h" "$tree/runtime/hx_map.h" | sort >"$scratch/declared"
 sort -o "$scratch/exported" "$scratch/exported"
 diff "$scratch/declared" "$scratch/exported" || fail "declared (<) and exported (>) differ"
 nm --defined-only -g "$lib/libhx.a" 2>/dev/null | awk 'NF == 3 && $3 !~ /^hx_/ { print $3 }' >"$scratch/strays"

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# man_test.sh HX_H HX.3 HX-BENCH.1 API_PAGES.PY: each function of the header has a manual page with its name and its
-# errors, the overview names it, no page refers to one that is not there, and mandoc or man finds nothing wrong in any.
+# man_test.sh HX_H HX_MAP_H HX.3 HX-BENCH.1 API_PAGES.PY: each function of the headers has a manual page with its name and
+# its errors, the overview names it, no page refers to one that is not there, and mandoc or man finds nothing wrong in any.
 set -eu
-header=$(readlink -f "$1") overview=$(readlink -f "$2") bench=$3 script=$(readlink -f "$4")
+header=$(readlink -f "$1") map=$(readlink -f "$2") overview=$(readlink -f "$3") bench=$4 script=$(readlink -f "$5")
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
@@ -14,9 +14,9 @@ fail() {
 
 pages=$scratch/pages
 mkdir "$pages"
-python3 "$script" "$header" "$pages" || fail "no pages"
+python3 "$script" "$header" "$map" "$pages" || fail "no pages"
 
-sed -n 's/^HX_API .*\<\(hx_[a-z0-9_]*\)(.*/\1/p' "$header" >"$scratch/functions"
+sed -n 's/^HX_API .*\<\(hx_[a-z0-9_]*\)(.*/\1/p' "$header" "$map" >"$scratch/functions"
 [ -s "$scratch/functions" ] || fail "no functions"
 (cd "$pages" && printf '%s\n' *.3) | sed 's/\.3$//' >"$scratch/names"
 cat "$scratch/functions" "$scratch/names" | sort -u | while read -r name; do
@@ -26,9 +26,9 @@ done
 
 # What comes after an error in a comment is an error in a page.
 errors='HX_(INVALID_ARGUMENT|INVALID_CONFIG|OUT_OF_MEMORY|UNSUPPORTED|DEVICE_FAILED|INTERNAL)'
-in_header=$(grep -oE "$errors: " "$header" | wc -l)
+in_header=$(cat "$header" "$map" | grep -oE "$errors: " | wc -l)
 in_pages=$(find "$pages" -type f -exec grep -E "^\.B $errors" {} + | wc -l)
-[ "$in_header" = "$in_pages" ] || fail "$in_header errors in the header, $in_pages in the pages"
+[ "$in_header" = "$in_pages" ] || fail "$in_header errors in the headers, $in_pages in the pages"
 grep -q 'HX_RESIDENT = 2u' "$pages/hx_advise.3" || fail "hx_advise lacks its constants"
 
 cp -L "$overview" "$bench" "$pages"

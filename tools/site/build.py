@@ -87,8 +87,8 @@ def main():
             copy = pathlib.Path(pages, name)
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(TREE / name, copy)
-        header = (TREE / "runtime/hx.h").read_text(encoding="utf-8")
-        pathlib.Path(pages, "docs/API.md").write_text(api_pages.markdown(header), encoding="utf-8")
+        headers = api_pages.read(TREE / "runtime" / name for name in ("hx.h", "hx_map.h"))
+        pathlib.Path(pages, "docs/API.md").write_text(api_pages.markdown(headers), encoding="utf-8")
         command = [
             "mkdocs",
             "build",

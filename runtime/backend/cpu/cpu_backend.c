@@ -208,6 +208,30 @@ static void compute_reduction(const cpu_stream *stream, const hx__request *reque
   }
 }
 
+static void compute_map(const cpu_stream *stream, const hx__request *request, hx__chunk chunk) {
+  const hx__work *const w = request->work;
+  const size_t first = chunk.first * HX__LEAF;
+  const hx__inputs inputs = hx__inputs_from(w, first);
+  stream->kernels->evaluate(&w->kernel->code, inputs.p, w->parameter, hx__chunk_elements(w, chunk),
+                            (uint32_t *)w->map_out + first);
+}
+
+/* The elements of a leaf are computed, then reduced while they are in the first cache: the slots are those of an array
+ * of them. */
+static __attribute__((noinline)) void compute_map_reduction(const cpu_stream *stream, const hx__request *request,
+                                                            hx__chunk chunk) {
+  _Alignas(CACHE_LINE) uint32_t leaf[HX__LEAF];
+  const hx__work *const w = request->work;
+  const hx__cpu_kernels *const cpu = stream->kernels;
+  hx__leaf_fn *const reduce = cpu->leaf[w->fields->op][w->fields->type];
+  for (size_t i = chunk.first; i < chunk.first + chunk.count; i++) {
+    const size_t n = hx__chunk_elements(w, (hx__chunk){i, 1});
+    const hx__inputs inputs = hx__inputs_from(w, i * HX__LEAF);
+    cpu->evaluate(&w->kernel->code, inputs.p, w->parameter, n, leaf);
+    reduce(leaf, NULL, n, HX__IN_L2, request->slots + i);
+  }
+}
+
 static hx__outcome cpu_begin(hx__stream *stream, const hx__request *request) {
   (void)stream;
   (void)request;
@@ -224,6 +248,8 @@ static hx__outcome cpu_submit(hx__stream *base, const hx__request *request, hx__
   *inflight = NULL;
   if (request->work->matmul)
     compute_product(stream, request, hx__chunk_gemm(request->work, chunk), 0);
+  else if (request->work->kernel)
+    (request->work->map ? compute_map : compute_map_reduction)(stream, request, chunk);
   else if (request->work->by_lines)
     compute_lines(stream, request, chunk);
   else

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The parser: recursive descent, with C's precedences as a table. It adds values to the expression as it reads. */
+#include "runtime/expr/compile.h"
+
+#include <string.h>
+
+#include "runtime/base/status.h"
+#include "runtime/expr/parser.h"
+#include "runtime/expr/values.h"
+
+_Static_assert(HX_MAX_INPUTS == HX__EXPR_INPUTS && HX_MAX_PARAMETERS == HX__EXPR_PARAMETERS, "hx_map.h has them, too");
+
+static unsigned parse_expression(parser *p);
+
+/* Functions of floats convert their arguments, as C's prototypes do. */
+static unsigned parse_call(parser *p, const function *f, const token *where) {
+  const unsigned wanted = hx__operands_of(f);
+  unsigned arg[3] = {0}, count = 0;
+  hx__source_advance(&p->s);
+  hx__source_expect(&p->s, '(');
+  bool more = !hx__source_is_sign(&p->s, ')');
+  while (p->s.status == HX_OK && more && count < 3) {
+    arg[count++] = parse_expression(p);
+    more = hx__source_accept(&p->s, ',');
+  }
+  if (p->s.status != HX_OK) return 0;
+  if (count != wanted || more) {
+    hx__source_fail(&p->s, where, "%s takes %u argument%s", f->name, wanted, wanted == 1 ? "" : "s");
+    return 0;
+  }
+  hx__source_expect(&p->s, ')');
+  return hx__apply_function(p, where, f, arg, count);
+}
+
+/* The type at the current token; 0: it is not a type. Advances over it. */
+static hx_type accept_type(parser *p) {
+  hx_type type = (hx_type)0;
+  for (int t = HX_F32; t < TYPES; t++)
+    if (hx__source_is_word(&p->s, hx__type_words[t])) type = (hx_type)t;
+  if (hx__source_is_word(&p->s, "int32_t")) type = HX_I32;
+  if (hx__source_is_word(&p->s, "uint32_t")) type = HX_U32;
+  if (!type) return type;
+  const bool is_unsigned = hx__source_is_word(&p->s, "unsigned");
+  hx__source_advance(&p->s);
+  if (is_unsigned && hx__source_is_word(&p->s, "int")) hx__source_advance(&p->s);
+  return type;
+}
+
+static bool is_type_word(const source *s) {
+  static const char *const others[] = {"int32_t", "uint32_t", "double", "long", "short", "char",
+                                       "signed",  "bool",     "_Bool",  "void", "const", "return"};
+  for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+    if (hx__source_is_word(s, others[i])) return true;
+  for (int t = HX_F32; t < TYPES; t++)
+    if (hx__source_is_word(s, hx__type_words[t])) return true;
+  return false;
+}
+
+static const name *find_name(const parser *p, const token *t) {
+  for (unsigned i = 0; i < p->name_count; i++)
+    if (p->names[i].length == t->length && !memcmp(p->names[i].text, p->s.text + t->at, t->length)) return &p->names[i];
+  return NULL;
+}
+
+static unsigned parse_name(parser *p) {
+  const token where = p->s.token;
+  const function *const f = hx__function_at(&p->s);
+  if (f) return parse_call(p, f, &where);
+  const name *const n = find_name(p, &where);
+  if (n) {
+    hx__source_advance(&p->s);
+    return n->value;
+  }
+  const quoted q = hx__source_quote(&p->s, &where);
+  const bool is_type = is_type_word(&p->s);
+  hx__source_advance(&p->s);
+  if (is_type)
+    hx__source_fail(&p->s, &where, "%s is not part of an expression; a cast is (float), (int) or (unsigned)", q.text);
+  else if (hx__source_is_sign(&p->s, '('))
+    hx__source_fail(&p->s, &where, "%s is not a function; docs/USER_KERNELS.md lists them", q.text);
+  else
+    hx__source_fail(&p->s, &where, "%s is not an input, a parameter or a variable", q.text);
+  return 0;
+}
+
+static unsigned parse_primary(parser *p) {
+  const token where = p->s.token;
+  static const hx_type type_of_number[] = {[TOKEN_I32] = HX_I32, [TOKEN_U32] = HX_U32, [TOKEN_F32] = HX_F32};
+  switch (where.kind) {
+    case TOKEN_NAME:
+      return parse_name(p);
+    case TOKEN_I32:
+    case TOKEN_U32:
+    case TOKEN_F32:
+      hx__source_advance(&p->s);
+      return hx__constant(p, &where, type_of_number[where.kind], where.bits);
+    case TOKEN_SIGN:
+      if (hx__source_accept(&p->s, '(')) {
+        const unsigned v = parse_expression(p);
+        hx__source_expect(&p->s, ')');
+        return v;
+      }
+      break;
+    case TOKEN_END:
+      break;
+  }
+  hx__source_fail(&p->s, &where, "an expression is expected before %s", hx__source_quote(&p->s, &where).text);
+  return 0;
+}
+
+static unsigned parse_unary(parser *p);
+
+/* After '(' and a type. */
+static unsigned parse_cast(parser *p, const token *where, hx_type type) {
+  hx__source_expect(&p->s, ')');
+  return hx__converted(p, where, parse_unary(p), type);
+}
+
+static unsigned parse_unary_inside(parser *p) {
+  const token where = p->s.token;
+  if (where.kind != TOKEN_SIGN) return parse_primary(p);
+  if (where.bits == '-' || where.bits == '+' || where.bits == '!' || where.bits == '~') {
+    hx__source_advance(&p->s);
+    return hx__apply_unary(p, &where, where.bits, parse_unary(p));
+  }
+  if (where.bits != '(') return parse_primary(p);
+  source after = p->s; /* a cast, or an expression in brackets? */
+  hx__source_advance(&p->s);
+  const hx_type type = accept_type(p);
+  if (type) return parse_cast(p, &where, type);
+  if (p->s.status == HX_OK) p->s = after;
+  return parse_primary(p);
+}
+
+static unsigned parse_unary(parser *p) {
+  if (++p->depth > HX__EXPR_DEPTH)
+    hx__source_fail(&p->s, &p->s.token, "more than %u brackets, operators and conditions inside one another",
+                    HX__EXPR_DEPTH);
+  const unsigned v = p->s.status == HX_OK ? parse_unary_inside(p) : 0;
+  p->depth--;
+  return v;
+}
+
+static unsigned parse_binary(parser *p, unsigned least) {
+  unsigned a = parse_unary(p);
+  for (const binary_operator *o; (o = hx__operator_at(p, least)) != NULL;) {
+    const token where = p->s.token;
+    hx__source_advance(&p->s);
+    const unsigned b = parse_binary(p, o->precedence + 1);
+    a = hx__apply_binary(p, &where, o, a, b);
+  }
+  return a;
+}
+
+static unsigned parse_expression(parser *p) {
+  const unsigned condition = parse_binary(p, 1);
+  const token where = p->s.token;
+  if (!hx__source_accept(&p->s, '?')) return condition;
+  if (++p->depth > HX__EXPR_DEPTH)
+    hx__source_fail(&p->s, &where, "more than %u brackets, operators and conditions inside one another",
+                    HX__EXPR_DEPTH);
+  unsigned a = parse_expression(p);
+  hx__source_expect(&p->s, ':');
+  unsigned b = parse_expression(p);
+  p->depth--;
+  return hx__apply_condition(p, &where, condition, a, b);
+}
+
+/* The name at the current token, which is declared. */
+static void declare(parser *p, unsigned value, const token *where, const char *text) {
+  if (p->name_count == HX__EXPR_NAMES) {
+    hx__source_fail(&p->s, where, "more than %u names", HX__EXPR_NAMES);
+    return;
+  }
+  p->names[p->name_count++] = (name){text + where->at, where->length, value};
+}
+
+/* Reads a new name. */
+static token parse_new_name(parser *p) {
+  const token where = p->s.token;
+  const quoted q = hx__source_quote(&p->s, &where);
+  if (where.kind != TOKEN_NAME)
+    hx__source_fail(&p->s, &where, "a name is expected before %s", q.text);
+  else if (is_type_word(&p->s) || hx__function_at(&p->s))
+    hx__source_fail(&p->s, &where, "%s cannot be a name", q.text);
+  else if (find_name(p, &where))
+    hx__source_fail(&p->s, &where, "%s is declared twice", q.text);
+  hx__source_advance(&p->s);
+  return where;
+}
+
+static hx_type parse_type(parser *p) {
+  const token where = p->s.token;
+  if (hx__source_is_word(&p->s, "const")) hx__source_advance(&p->s);
+  const hx_type type = accept_type(p);
+  if (!type)
+    hx__source_fail(&p->s, &where, "a type is expected before %s: float, int or unsigned",
+                    hx__source_quote(&p->s, &where).text);
+  return type;
+}
+
+/* "float x, int y": the inputs or the parameters. */
+static unsigned parse_list(parser *p, const char *list, const char *text, hx__expr_op op, uint8_t *types,
+                           unsigned most) {
+  unsigned count = 0;
+  hx__source_begin(&p->s, list, text);
+  if (p->s.token.kind == TOKEN_END) return 0;
+  do {
+    const hx_type type = parse_type(p);
+    const token where = parse_new_name(p);
+    if (count == most) hx__source_fail(&p->s, &where, "more than %u %s", most, list);
+    if (p->s.status != HX_OK) return 0;
+    types[count] = (uint8_t)type;
+    declare(p, hx__checked(p, &where, hx__expr_leaf(p->e, op, type, count)), &where, text);
+    count++;
+  } while (hx__source_accept(&p->s, ','));
+  if (p->s.token.kind != TOKEN_END)
+    hx__source_fail(&p->s, &p->s.token, "',' is expected before %s", hx__source_quote(&p->s, &p->s.token).text);
+  return count;
+}
+
+/* float t = x * x; */
+static void parse_variable(parser *p) {
+  const hx_type type = parse_type(p);
+  const token where = parse_new_name(p);
+  hx__source_expect(&p->s, '=');
+  const unsigned v = hx__converted(p, &where, parse_expression(p), type);
+  hx__source_expect(&p->s, ';');
+  if (p->s.status == HX_OK) declare(p, v, &where, p->s.text);
+}
+
+static void parse_text(parser *p, const char *text) {
+  hx__source_begin(&p->s, "text", text);
+  while (p->s.status == HX_OK && is_type_word(&p->s) && !hx__source_is_word(&p->s, "return")) parse_variable(p);
+  if (hx__source_is_word(&p->s, "return")) hx__source_advance(&p->s);
+  p->e->result = parse_expression(p);
+  hx__source_accept(&p->s, ';');
+  if (p->s.token.kind != TOKEN_END)
+    hx__source_fail(&p->s, &p->s.token, "an operator is expected before %s", hx__source_quote(&p->s, &p->s.token).text);
+}
+
+static hx_status check_text(const char *name, const char *text) {
+  const size_t bytes = text ? strlen(text) : 0;
+  if (bytes > HX__EXPR_BYTES)
+    return hx__fail(HX_INVALID_ARGUMENT, "%s 1:1: %zu bytes, and %u is the limit", name, bytes, HX__EXPR_BYTES);
+  return HX_OK;
+}
+
+hx_status hx__expr_compile(const hx_kernel_source *source, hx__expr *out) {
+  const char *const inputs = source->inputs ? source->inputs : "";
+  const char *const parameters = source->parameters ? source->parameters : "";
+  hx_status s;
+  if ((s = check_text("inputs", inputs)) != HX_OK || (s = check_text("parameters", parameters)) != HX_OK ||
+      (s = check_text("text", source->text)) != HX_OK)
+    return s;
+  parser p = {.e = out};
+  memset(out, 0, sizeof *out);
+  out->inputs = parse_list(&p, "inputs", inputs, HX__EXPR_INPUT, out->input_type, HX__EXPR_INPUTS);
+  if (p.s.status != HX_OK) return p.s.status;
+  out->parameters =
+      parse_list(&p, "parameters", parameters, HX__EXPR_PARAMETER, out->parameter_type, HX__EXPR_PARAMETERS);
+  if (p.s.status != HX_OK) return p.s.status;
+  parse_text(&p, source->text);
+  if (p.s.status == HX_OK) hx__expr_remove_unused(out);
+  return p.s.status;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/expr/values.h"
+
+#include <string.h>
+
+static unsigned add(hx__expr *e, hx__expr_value v) {
+  for (unsigned i = 0; i < e->count; i++)
+    if (!memcmp(&e->value[i], &v, sizeof v)) return i;
+  if (e->count == HX__EXPR_VALUES) return HX__EXPR_VALUES;
+  e->value[e->count] = v;
+  return e->count++;
+}
+
+unsigned hx__expr_constant(hx__expr *e, hx_type type, uint32_t bits) {
+  return add(e, (hx__expr_value){.op = HX__EXPR_CONSTANT, .type = (uint8_t)type, .bits = bits});
+}
+
+unsigned hx__expr_leaf(hx__expr *e, hx__expr_op op, hx_type type, unsigned index) {
+  return add(e, (hx__expr_value){.op = (uint8_t)op, .type = (uint8_t)type, .arg = {(uint16_t)index}});
+}
+
+unsigned hx__expr_apply(hx__expr *e, hx__expr_op op, hx_type type, unsigned a, unsigned b, unsigned c) {
+  const unsigned operands = hx__expr_operands(op), arg[3] = {a, b, c};
+  hx__expr_value v = {.op = (uint8_t)op, .type = (uint8_t)type};
+  uint32_t bits[3] = {0};
+  bool constant = true;
+  for (unsigned i = 0; i < operands; i++) {
+    const hx__expr_value *const operand = &e->value[arg[i]];
+    v.arg[i] = (uint16_t)arg[i];
+    bits[i] = operand->bits;
+    constant = constant && operand->op == HX__EXPR_CONSTANT;
+  }
+  if (constant) return hx__expr_constant(e, type, hx__expr_fold(op, bits[0], bits[1], bits[2]));
+  if (op == HX__EXPR_SELECT && e->value[a].op == HX__EXPR_CONSTANT) return bits[0] ? b : c;
+  return add(e, v);
+}
+
+void hx__expr_remove_unused(hx__expr *e) {
+  bool used[HX__EXPR_VALUES] = {false};
+  uint16_t number[HX__EXPR_VALUES];
+  unsigned count = 0;
+  used[e->result] = true;
+  for (unsigned i = e->count; i-- > 0;)
+    for (unsigned k = 0; used[i] && k < hx__expr_operands((hx__expr_op)e->value[i].op); k++)
+      used[e->value[i].arg[k]] = true;
+  for (unsigned i = 0; i < e->count; i++) {
+    if (!used[i]) continue;
+    hx__expr_value v = e->value[i];
+    for (unsigned k = 0; k < hx__expr_operands((hx__expr_op)v.op); k++) v.arg[k] = number[v.arg[k]];
+    number[i] = (uint16_t)count;
+    e->value[count++] = v;
+  }
+  e->result = number[e->result];
+  e->count = count;
+}

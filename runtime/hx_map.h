@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * User kernels: one expression over the elements of up to eight arrays, which hx computes on all of the CPU's cores
+ * with vectors, without a compiler on the machine. docs/USER_KERNELS.md describes the language.
+ *
+ *     hx_kernel *distance;
+ *     hx_kernel_source source = {.text = "fabsf(x - y) * scale", .inputs = "float x, float y",
+ *                                .parameters = "float scale"};
+ *     if (hx_compile(hx, &source, &distance) != HX_OK) { puts(hx_error_detail()); return 1; }
+ *     const void *inputs[] = {x, y};
+ *     hx_value scale = {.f32 = 2.0f}, greatest;
+ *     hx_task map = hx_map(distance, inputs, n, &scale, out);
+ *     hx_task reduction = hx_map_reduce(HX_MAX, distance, inputs, n, &scale, &greatest);
+ *     hx_offload(hx, &map, NULL);
+ *     hx_offload(hx, &reduction, NULL);
+ *     hx_kernel_free(distance);
+ *
+ * What hx.h says of threads, errors and tasks holds here, too. */
+#ifndef HX_MAP_H
+#define HX_MAP_H
+
+#include "hx.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define HX_MAX_INPUTS 8     /* arrays of a user kernel */
+#define HX_MAX_PARAMETERS 8 /* parameters of a user kernel */
+
+typedef struct hx_kernel hx_kernel;
+
+/* What hx_compile compiles. The strings are read only during the call. */
+typedef struct hx_kernel_source {
+  const char *text;       /* the expression, such as "a * x + y"; local variables may come before it */
+  const char *inputs;     /* type and name of an element of each array, such as "float x, int y"; NULL: no arrays */
+  const char *parameters; /* the same of values that all elements share, such as "float a"; NULL: none */
+  uint64_t reserved[5];   /* zero */
+} hx_kernel_source;
+
+/* Compiles an expression. *out: freed by hx_kernel_free; NULL on failure. It may be used by any number of threads, and
+ * in tasks of any context.
+ * HX_INVALID_ARGUMENT: an argument or source->text is NULL; a reserved word is not zero; or the source is wrong, and
+ *   then the detail begins with "text", "inputs" or "parameters", and with line and column: "text 1:9: ...". So begins
+ *   the detail, too, if the text exceeds a limit of docs/USER_KERNELS.md.
+ * HX_OUT_OF_MEMORY: no memory for the kernel. */
+HX_API hx_status hx_compile(hx_context *hx, const hx_kernel_source *source, hx_kernel **out);
+
+/* Frees a kernel. Tasks that use it must have ended. NULL does nothing. */
+HX_API void hx_kernel_free(hx_kernel *kernel);
+
+/* The type of f(x[i], y[i], ...), and so of the elements that hx_map writes and hx_map_reduce reduces. 0: kernel is
+ * NULL. */
+HX_API hx_type hx_kernel_type(const hx_kernel *kernel);
+
+/* The task out[i] = f(x[i], y[i], ...), where inputs[] are x, y, ... in the order of source->inputs:
+ *     for (i = 0; i < n; i++) out[i] = f(inputs[0][i], inputs[1][i], ...);
+ * A result that is NaN is stored as 0x7fc00000. inputs and parameters: as many as the source names, NULL if it names
+ * none; parameters[p] has the member of the parameter's type. Both arrays have to live until the call, or with
+ * hx_offload_async until that has returned. out: n elements of hx_kernel_type; it may be one of the inputs, and then
+ * the elements are replaced. n == 0: HX_OK, out is not touched. HX_INVALID_ARGUMENT: kernel, out, inputs, parameters or
+ * an input is NULL; an array is not aligned to 4 bytes or wraps the address space; out overlaps an input but does not
+ * begin where it begins. */
+HX_API hx_task hx_map(const hx_kernel *kernel, const void *const inputs[], size_t n, const hx_value *parameters,
+                      void *out);
+
+/* The task out = op over f(x[i], y[i], ...), i < n, without an array of them and with the bits of:
+ *     hx_map(kernel, inputs, n, parameters, t);  hx_reduce(op, hx_kernel_type(kernel), t, n, out);
+ * HX_INVALID_ARGUMENT: as for hx_map and hx_reduce, and if op is HX_DOT, for which x * y is written in the expression
+ *   and HX_SUM used. */
+HX_API hx_task hx_map_reduce(hx_op op, const hx_kernel *kernel, const void *const inputs[], size_t n,
+                             const hx_value *parameters, hx_value *out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The check of a map and of a map-reduce. */
+#include <limits.h>
+#include <stdio.h>
+
+#include "runtime/task/check.h"
+
+static hx_status check_array(const void *p, size_t n, const char *name, unsigned index) {
+  char text[32];
+  snprintf(text, sizeof text, index == UINT_MAX ? "%s" : "%s[%u]", name, index);
+  if (!p) REFUSE("%s is NULL with n = %zu", text, n);
+  if (misaligned(p, ELEMENT)) REFUSE("%s is %p: not aligned to 4 bytes", text, p);
+  if ((uintptr_t)p > UINTPTR_MAX - n * ELEMENT) REFUSE("%s is %p: wraps the address space with n = %zu", text, p, n);
+  return HX_OK;
+}
+
+/* An output of `bytes`. The results of a map may replace an input: each element is read before it is written. */
+static hx_status check_inputs(hx__work *w, const void *out, size_t bytes) {
+  for (unsigned i = 0; i < w->kernel->expr.inputs; i++) {
+    const hx_status s = check_array(w->input[i], w->n, "inputs", i);
+    if (s != HX_OK) return s;
+    if (w->map && out == w->input[i]) continue;
+    if (hx__ranges_share(out, bytes, w->input[i], w->n * ELEMENT))
+      REFUSE("out at %p shares an element with inputs[%u] at %p%s", out, i, w->input[i],
+             w->map ? " and does not begin there" : "");
+  }
+  return HX_OK;
+}
+
+/* The inputs and parameters are copied, so that the caller's lists need not outlive the call. */
+static hx_status copy_lists(const struct hx_map_args *t, hx__work *w) {
+  const hx__expr *const e = &t->kernel->expr;
+  if (t->n == 0) return HX_OK;
+  if (e->inputs && !t->inputs) REFUSE("inputs is NULL, and the kernel has %u", e->inputs);
+  if (e->parameters && !t->parameters) REFUSE("parameters is NULL, and the kernel has %u", e->parameters);
+  for (unsigned i = 0; i < e->inputs; i++) w->input[i] = t->inputs[i];
+  for (unsigned i = 0; i < e->parameters; i++) w->parameter[i] = t->parameters[i].u32;
+  return HX_OK;
+}
+
+static hx_status check_reduction(const struct hx_map_args *t, hx__work *w) {
+  w->single = (hx_field){.op = t->op, .type = hx__expr_type(&t->kernel->expr)};
+  w->fields = &w->single;
+  w->nfields = 1;
+  w->out = t->out;
+  const hx_status s = hx__check_op(&w->single);
+  if (s != HX_OK) return s;
+  if (t->op == HX_DOT) REFUSE("op is HX_DOT, which has two arrays: write x * y in the expression and use HX_SUM");
+  if (!t->out) REFUSE("out is NULL");
+  if (misaligned(t->out, 8)) REFUSE("out is %p: not aligned to 8 bytes", t->out);
+  if (t->n == 0 && hx__needs_an_element(t->op)) REFUSE("n is 0: %s has no value", hx__op_enumerator(t->op));
+  return t->n ? check_inputs(w, t->out, sizeof(hx_value)) : HX_OK;
+}
+
+hx_status hx__check_map(const struct hx_map_args *t, hx__work *w) {
+  if (!t->kernel) REFUSE("kernel is NULL");
+  if (t->n > SIZE_MAX / ELEMENT) REFUSE("n is %zu: its bytes overflow size_t", t->n);
+  w->kernel = t->kernel;
+  w->map = t->op == 0;
+  w->n = t->n;
+  w->slices = w->n / HX__LEAF + (w->n % HX__LEAF != 0);
+  w->units = w->n;
+  w->needs = 0; /* computed by the CPU */
+  hx_status s = copy_lists(t, w);
+  if (s != HX_OK || !w->map) return s == HX_OK ? check_reduction(t, w) : s;
+  w->fields = NULL;
+  w->nfields = 0;
+  w->out = NULL;
+  w->map_out = t->out;
+  if (t->n == 0) return HX_OK;
+  s = check_array(t->out, t->n, "out", UINT_MAX);
+  return s == HX_OK ? check_inputs(w, t->out, t->n * ELEMENT) : s;
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * hx_map and hx_map_reduce: random expressions have the bits of a scalar interpreter (tree.h), on every instruction set
+ * that the machine has, for every kind of data, at sizes around every boundary of vector, group, leaf and chunk, for
+ * any 4-byte alignment, in place and not, with any share of the devices, synchronously, in the background and in lists.
+ * Nothing else is written. Usage: map_test [devices [memory [cases [seed]]]] */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "reference/data.h"
+#include "reference/ref.h"
+#include "runtime/hx_map.h"
+#include "tests/check.h"
+#include "tests/expr/tree.h"
+
+#define MOST ((size_t)70000)
+#define MARGIN 40
+#define UNTOUCHED 0xdeadbeefu
+
+static uint64_t seed, drawn;
+static size_t draw(size_t below) { return data_u64(seed, drawn++) % below; }
+#define PICK(list) (list)[draw(sizeof(list) / sizeof((list)[0]))]
+
+/* The arrays of a case, with a margin before and after each. */
+typedef struct arrays {
+  uint32_t *block[TREE_INPUTS + 1], *p[TREE_INPUTS + 1]; /* the last one is the output */
+  const void *inputs[TREE_INPUTS];
+  hx_value parameters[TREE_PARAMETERS];
+} arrays;
+
+static void arrays_make(arrays *a, const tree *t, size_t n) {
+  for (unsigned i = 0; i <= TREE_INPUTS; i++) {
+    a->block[i] = malloc((n + 2 * MARGIN) * sizeof(uint32_t));
+    if (!a->block[i]) abort();
+    a->p[i] = a->block[i] + 1 + draw(MARGIN - 1);
+    for (size_t k = 0; k < n + 2 * MARGIN; k++) a->block[i][k] = UNTOUCHED;
+    if (i < tree_input_count(t)) data_fill(tree_input_type(t, i), (data_kind)draw(DATA_KINDS), draw(1000), a->p[i], n);
+    if (i < TREE_INPUTS) a->inputs[i] = a->p[i];
+  }
+  for (unsigned i = 0; i < TREE_PARAMETERS; i++) {
+    a->parameters[i].u64 = 0;
+    const float f = data_f32((data_kind)draw(DATA_KINDS), draw(1000), i);
+    memcpy(&a->parameters[i].f32, &f, sizeof f);
+  }
+}
+
+static void arrays_free(arrays *a) {
+  for (unsigned i = 0; i <= TREE_INPUTS; i++) free(a->block[i]);
+}
+
+static hx_status offload(hx_context *hx, const hx_task *task) {
+  hx_event *event;
+  hx_report report;
+  hx_status s;
+  switch (draw(4)) {
+    case 0:
+      s = hx_offload_async(hx, task, &event);
+      return s == HX_OK ? hx_wait(event, NULL) : s;
+    case 1:
+      return hx_offload_many(hx, task, 1, NULL);
+    case 2:
+      s = hx_offload(hx, task, &report);
+      if (s == HX_OK && task->map.n) {
+        uint64_t units = 0;
+        for (uint32_t i = 0; i < report.device_count; i++) units += report.device[i].units;
+        CHECK(units == task->map.n, "%llu units of %zu", (unsigned long long)units, task->map.n);
+      }
+      return s;
+    default:
+      return hx_offload(hx, task, NULL);
+  }
+}
+
+static void check_map(hx_context *hx, const tree *t, const hx_kernel *k, arrays *a, size_t n, const uint32_t *wanted,
+                      float share) {
+  const bool in_place = tree_input_count(t) && draw(4) == 0;
+  uint32_t *const out = a->p[in_place ? draw(tree_input_count(t)) : TREE_INPUTS];
+  hx_task task = hx_map(k, a->inputs, n, a->parameters, out);
+  task.gpu_share = share;
+  CHECK_OK(offload(hx, &task));
+  size_t wrong = 0;
+  while (wrong < n && out[wrong] == wanted[wrong]) wrong++;
+  CHECK(wrong == n, "[%zu] of %zu is %08x, not %08x%s: %s; inputs %s; parameters %s", wrong, n, out[wrong],
+        wanted[wrong], in_place ? " (in place)" : "", tree_text(t), tree_inputs(t), tree_parameters(t));
+  if (wrong < n)
+    for (unsigned i = 0; i < TREE_INPUTS; i++)
+      printf("  x%u %08x p%u %08x\n", i, a->p[i][wrong], i, a->parameters[i].u32);
+  CHECK(out[-1] == UNTOUCHED && out[n] == UNTOUCHED, "written outside of %zu elements", n);
+}
+
+static void check_reduction(hx_context *hx, const tree *t, const hx_kernel *k, arrays *a, size_t n,
+                            const uint32_t *values, float share) {
+  static const hx_op ops[] = {HX_SUM, HX_MIN, HX_MAX, HX_ARGMIN, HX_ARGMAX, HX_SUM_ABS, HX_SUM_SQUARES, HX_PROD};
+  const hx_op op = PICK(ops);
+  hx_value out = {.u64 = 1}, wanted;
+  if (n == 0 && op >= HX_MIN && op <= HX_ARGMAX) return;
+  hx_task task = hx_map_reduce(op, k, a->inputs, n, a->parameters, &out);
+  task.gpu_share = share;
+  CHECK_OK(offload(hx, &task));
+  wanted = ref_reduce(op, tree_type(t), values, values, n);
+  CHECK(out.u64 == wanted.u64, "op %d of %zu is %llx, not %llx: %s; inputs %s; parameters %s", op, n,
+        (unsigned long long)out.u64, (unsigned long long)wanted.u64, tree_text(t), tree_inputs(t), tree_parameters(t));
+}
+
+static void check_case(hx_context *hx, unsigned depth, size_t most) {
+  static const size_t sizes[] = {0,    1,    2,    3,     15,    16,    17,    31,    32,    33,   63,   64,
+                                 65,   127,  128,  129,   255,   256,   257,   1000,  4095,  4096, 4097, 4160,
+                                 8191, 8192, 8193, 12289, 20001, 32767, 32768, 32769, 65535, 65537};
+  static const float shares[] = {-1, 0, 0.5f, 1};
+  const uint64_t at = drawn;
+  tree *const t = tree_new(seed + 1000003 * drawn, depth);
+  const hx_kernel_source source = {.text = tree_text(t), .inputs = tree_inputs(t), .parameters = tree_parameters(t)};
+  hx_kernel *k = NULL;
+  size_t n = PICK(sizes);
+  if (n > most) n = most - draw(200);
+  const float share = PICK(shares);
+  const hx_status s = hx_compile(hx, &source, &k);
+  if (s == HX_INVALID_ARGUMENT && strstr(hx_error_detail(), "intermediate results")) { /* a limit */
+    tree_free(t);
+    return;
+  }
+  CHECK(s == HX_OK, "seed %llu at %llu: %s: %s; inputs %s", (unsigned long long)seed, (unsigned long long)at,
+        hx_error_detail(), tree_text(t), tree_inputs(t));
+  if (s == HX_OK) {
+    arrays a;
+    arrays_make(&a, t, n);
+    uint32_t *const values = malloc((n + 1) * sizeof *values);
+    if (!values) abort();
+    for (size_t i = 0; i < n; i++) values[i] = tree_value(t, (const uint32_t *const *)a.inputs, a.parameters, i);
+    CHECK(hx_kernel_type(k) == tree_type(t), "type %d", hx_kernel_type(k));
+    check_reduction(hx, t, k, &a, n, values, share);
+    check_map(hx, t, k, &a, n, values, share);
+    free(values);
+    arrays_free(&a);
+  }
+  hx_kernel_free(k);
+  tree_free(t);
+}
+
+/* Every instruction set of this machine; returns their number. */
+static unsigned check_isas(const char *devices, const char *memory, unsigned long cases) {
+  static const char *const isas[] = {"sse2", "avx2", "avx512", "neon"};
+  unsigned checked = 0;
+  for (size_t i = 0; i < sizeof isas / sizeof isas[0]; i++) {
+    hx_context *hx = NULL;
+    hx_settings settings = HX_SETTINGS_DEFAULT;
+    settings.isa = isas[i];
+    settings.devices = devices;
+    settings.memory = memory;
+    const unsigned failed = checks_failed;
+    if (hx_open(&hx, &settings) != HX_OK) {
+      printf("%s: left out: %s\n", isas[i], hx_error_detail());
+      continue;
+    }
+    checked++;
+    for (unsigned long c = 0; c < cases && checks_failed < failed + 5; c++)
+      check_case(hx, 1 + (unsigned)(c % 5), c % 8 ? 300 : MOST);
+    hx_close(hx);
+  }
+  return checked;
+}
+
+int main(int argc, char **argv) {
+  const unsigned long cases = argc > 3 ? strtoul(argv[3], NULL, 10) : 1200;
+  seed = argc > 4 ? strtoull(argv[4], NULL, 10) : 20261127;
+  printf("map_test: seed %llu, %lu cases\n", (unsigned long long)seed, cases);
+  CHECK(check_isas(argc > 1 ? argv[1] : "0", argc > 2 ? argv[2] : NULL, cases) > 0, "no instruction set");
+  return checks_end("map_test");
+}
