@@ -103,6 +103,11 @@
  *             float beta)
  *     c(i,j) = beta == 0 ? t(i,j) : fma(beta, c(i,j), t(i,j)), at c[c_first + i*ldc + j]. Launch: 2-D, any size.
  *
+ * ---- User kernels: out[i] = the bits of f(x0[x0_first + i], x1[x1_first + i], ...), i < n
+ *
+ *   hx_map(global const T *x0, ulong x0_first, ..., uint p0, ..., ulong n, global uint *out)
+ *     An array and an offset for each input, the bits of each parameter. Launch: 1-D, at least n items.
+ *
  * ---- Probes of the device
  *
  *   hx_probe(global const float *a, global const float *b, global const float *c, global float *out)
@@ -124,7 +129,8 @@ typedef enum hx__kernel_kind {
   HX__KERNEL_MATMUL,
   HX__KERNEL_PROBE,
   HX__KERNEL_LINES,
-  HX__KERNEL_FIELDS
+  HX__KERNEL_FIELDS,
+  HX__KERNEL_MAP /* has no row: each user kernel is a program, whose text follows the sources */
 } hx__kernel_kind;
 
 /* Families of devices, as bits. A device has one or more: an Intel GPU with sub-groups of 16 has INTEL | SUBGROUP16. */

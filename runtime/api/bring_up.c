@@ -37,12 +37,21 @@ void hx__context_pin_memory(hx_context *hx, bool in_background) {
   (in_background ? hx__memory_pin_async : hx__memory_pin)(&hx->memory, devices, count);
 }
 
+/* A user kernel has a state of its own. needs: of the reduction, if there is one. */
+static hx__usability usability_of_map(hx__device *d, const hx__work *w, uint64_t needs) {
+  const hx__map_state state = d->backend->map ? d->backend->map(d, w->kernel, false, NULL) : HX__MAP_REFUSED;
+  if (state == HX__MAP_REFUSED || (needs & atomic_load(&d->refused))) return HX__NEVER_USABLE;
+  const bool ready = state == HX__MAP_READY && !(needs & ~atomic_load(&d->ready));
+  return ready && !atomic_load(&d->stuck_threads) ? HX__USABLE_NOW : HX__USABLE_LATER;
+}
+
 hx__usability hx__usability_of(const hx_context *hx, const hx__device_entry *entry, const hx__work *w,
                                uint64_t *needs) {
   hx__device *const d = entry->device;
   if (d->is_host_cpu || !entry->selected || atomic_load(&d->lost)) return HX__NEVER_USABLE;
   const uint32_t tile[3] = {hx->config.tile_m, hx->config.tile_n, hx->config.tile_k};
   *needs = hx__device_needs(d, w->needs, tile);
+  if (w->kernel) return usability_of_map(d, w, *needs & ~HX__NEED_MAPS);
   if (*needs & atomic_load(&d->refused) || (w->by_lines && w->lines.sparse)) return HX__NEVER_USABLE;
   return *needs & ~atomic_load(&d->ready) || atomic_load(&d->stuck_threads) ? HX__USABLE_LATER : HX__USABLE_NOW;
 }
@@ -73,6 +82,7 @@ static void prepare_devices(hx_context *hx, const hx__work *w, bool wait) {
     const hx__device_entry *const entry = &hx->table.entry[i];
     uint64_t needs;
     if (hx__usability_of(hx, entry, w, &needs) == HX__NEVER_USABLE) continue;
+    if (w->kernel) entry->device->backend->map(entry->device, w->kernel, true, NULL);
     if (wait)
       hx__prepare_wait(entry->device, needs, hx__now_ns() + SHARE_WAIT_NS, hx__hang_limit_ns(hx));
     else

@@ -57,11 +57,19 @@ static double seed_rate_of(const hx__device *d, uint64_t needs) {
   return (double)rate;
 }
 
-static hx__device_facts facts_of(const hx__device_entry *entry, uint64_t needs) {
-  const hx__device *const d = entry->device;
+/* The rate that the self-test measured for what the work needs. */
+static double first_rate_of(hx__device *d, const hx__work *w, uint64_t needs) {
+  float rate = 0.0f;
+  if (!w->kernel) return seed_rate_of(d, needs);
+  d->backend->map(d, w->kernel, false, &rate);
+  return (double)rate;
+}
+
+static hx__device_facts facts_of(const hx__device_entry *entry, const hx__work *w, uint64_t needs) {
+  hx__device *const d = entry->device;
   const uint64_t used_ns = atomic_load_explicit(&entry->used_ns, memory_order_relaxed);
   return (hx__device_facts){.identity = entry->identity,
-                            .seed_rate = seed_rate_of(d, needs),
+                            .seed_rate = first_rate_of(d, w, needs),
                             .launch_ns = (double)d->launch_ns,
                             .link_ns = (double)d->link_ns,
                             .unmetered = d->is_discrete,
@@ -77,7 +85,7 @@ static void find_devices(const hx_context *hx, hx__plan_snapshot *s) {
     selected += entry->selected && !entry->device->is_host_cpu;
     if (hx__usability_of(hx, entry, s->work, &needs) != HX__USABLE_NOW) continue;
     hx__device_facts *const facts = &s->device[s->usable++];
-    *facts = facts_of(entry, needs);
+    *facts = facts_of(entry, s->work, needs);
     facts->entry = i;
     facts->ordinal = ordinal;
   }

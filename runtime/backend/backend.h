@@ -29,7 +29,7 @@ typedef struct hx__inflight hx__inflight; /* a chunk in flight: each backend def
 #define HX__MAX_INFLIGHT (HX__DEPTH + 1u) /* and one more whose results are being delivered */
 
 #define HX__NEEDS (HX__FIRST_LINES + HX__REDUCTIONS)
-_Static_assert(HX__NEEDS <= 62, "need bits 62 and 63 have a meaning of their own");
+_Static_assert(HX__NEEDS <= 61, "need bits 61 to 63 have a meaning of their own");
 
 #define HX__WHY_TEXT 256u     /* bytes of hx_device_info.why */
 #define HX__WHY_IN_FULL 4096u /* bytes that hold the text with the name of every refused kernel */
@@ -120,7 +120,7 @@ typedef struct hx__request {
   const hx__work *work;
   const hx__cpu_kernels *kernels;  /* store is used to write a device's block to C */
   const hx__array *arrays;         /* a reduction: x and y of field f at [2f] and [2f+1] (y is x if the operation has no
-                                      y); a product: A and B */
+                                      y); a product: A and B; a user kernel: its inputs */
   uint64_t *slots;                 /* reductions: hx__work_slots for each field, field after field; or the values of
                                       lines (hx__slots_are_values) */
   const struct hx__packed *packed; /* products on the CPU: an operand packed for all chunks; NULL: none */
@@ -183,6 +183,9 @@ typedef struct hx__backend_residency {
   hx__outcome (*fetch)(hx__stream *stream, const hx__array *array);
 } hx__backend_residency;
 
+/* Whether a device can compute a user kernel. */
+typedef enum hx__map_state { HX__MAP_UNKNOWN, HX__MAP_REQUESTED, HX__MAP_READY, HX__MAP_REFUSED } hx__map_state;
+
 struct hx__backend {
   const char *name;
   hx__discovery discovery;
@@ -216,6 +219,11 @@ struct hx__backend {
    * before it returns. HX__NEED_TILES takes several calls, one step each. needs 0: nothing more is needed for now, so
    * what only preparing uses can be freed. NULL: every kernel is ready from the start. One thread at a time. */
   void (*prepare)(hx__device *device, uint64_t needs);
+
+  /* Optional: the state of a user kernel on the device. request: if it is not known there, it will be built and tested
+   * by prepare(HX__NEED_MAPS). *rate, if not NULL: units per nanosecond, if it is ready. NULL: the devices compute no
+   * user kernels. */
+  hx__map_state (*map)(hx__device *device, const struct hx_kernel *kernel, bool request, float *rate);
 
   const hx__backend_chunking *chunking; /* each of these may be NULL */
   const hx__backend_recovery *recovery;

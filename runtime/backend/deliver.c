@@ -40,6 +40,12 @@ void hx__deliver(const hx__request *request, hx__chunk chunk, hx__chunk part, co
     hx__copy_pool_run(request->copy_threads, store_part, &s, (s.gemm.m + s.rows - 1) / s.rows);
     return;
   }
+  if (w->map) {
+    const size_t skipped = (part.first - chunk.first) * HX__LEAF;
+    hx__copy_pool_copy(request->copy_threads, (uint32_t *)w->map_out + part.first * HX__LEAF,
+                       (const uint32_t *)from + skipped, hx__chunk_elements(w, part) * sizeof(uint32_t));
+    return;
+  }
   const size_t first = hx__first_slot(w, part.first), skipped = first - hx__first_slot(w, chunk.first);
   const uint64_t *slots = (const uint64_t *)from + skipped;
   for (size_t f = 0; f < w->nfields; f++, slots += hx__chunk_slots(w, chunk))

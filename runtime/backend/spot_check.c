@@ -9,7 +9,7 @@
 bool hx__spot_check_is_possible(const hx__request *request, const hx__device *device) {
   const hx__work *const w = request->work;
   const hx__resident_output *const resident = request->resident;
-  const size_t arrays = w->matmul ? HX__PRODUCT_ARRAYS : 2 * w->nfields;
+  const size_t arrays = w->kernel ? w->kernel->expr.inputs : w->matmul ? HX__PRODUCT_ARRAYS : 2 * w->nfields;
   if (!request->kernels || (resident && (device->reports_cancelled || resident->old_device_only))) return false;
   for (size_t i = 0; i < arrays; i++) {
     const hx__array *const a = &request->arrays[i];
@@ -78,9 +78,19 @@ static bool line_is_right(const hx__request *request, size_t leaf, uint64_t slot
   return same_slot(w->fields, hx__compute_line_leaf(&place, w, leaf), slot);
 }
 
+static __attribute__((noinline)) bool mapped_leaf_is_right(const hx__request *request, size_t leaf, uint64_t slot) {
+  uint32_t elements[HX__LEAF];
+  const hx__work *const w = request->work;
+  const size_t n = hx__chunk_elements(w, (hx__chunk){leaf, 1});
+  const hx__inputs inputs = hx__inputs_from(w, leaf * HX__LEAF);
+  request->kernels->evaluate(&w->kernel->code, inputs.p, w->parameter, n, elements);
+  return same_slot(w->fields, request->kernels->one_leaf[w->fields->op][w->fields->type](elements, NULL, n), slot);
+}
+
 static bool leaf_is_right(const hx__request *request, const hx_field *f, size_t leaf, uint64_t slot) {
   const hx__work *const w = request->work;
   if (w->by_lines) return line_is_right(request, leaf, slot);
+  if (w->kernel) return mapped_leaf_is_right(request, leaf, slot);
   const size_t first = leaf * HX__LEAF, left = w->n - first, n = left < HX__LEAF ? left : HX__LEAF;
   const uint32_t *const x = f->x, *const y = f->y;
   return same_slot(f, request->kernels->one_leaf[f->op][f->type](x + first, f->op == HX_DOT ? y + first : NULL, n),
@@ -96,6 +106,19 @@ bool hx__spot_check_slots(const hx__request *request, hx__chunk chunk, const uin
     const size_t at[3] = {0, count / 2, count - 1};
     for (unsigned i = 0; i < 3 && same; i++)
       if (i == 0 || at[i] != at[i - 1]) same = leaf_is_right(request, &w->fields[f], first + at[i], slots[at[i]]);
+  }
+  return same;
+}
+
+bool hx__spot_check_map(const hx__request *request, hx__chunk chunk, const uint32_t *results) {
+  const hx__work *const w = request->work;
+  const size_t n = hx__chunk_elements(w, chunk), at[3] = {0, n / 2, n - 1};
+  bool same = true;
+  for (unsigned i = 0; i < 3 && same; i++) {
+    const hx__inputs inputs = hx__inputs_from(w, chunk.first * HX__LEAF + at[i]);
+    uint32_t one;
+    request->kernels->evaluate(&w->kernel->code, inputs.p, w->parameter, 1, &one);
+    same = one == results[at[i]];
   }
   return same;
 }

@@ -32,4 +32,7 @@ bool hx__spot_check_ends(const hx__spot_check *spot, const float ends[2]);
  * field after field. */
 bool hx__spot_check_slots(const hx__request *request, hx__chunk chunk, const uint64_t *slots);
 
+/* Of a map: the first element of the chunk, one in the middle and the last. */
+bool hx__spot_check_map(const hx__request *request, hx__chunk chunk, const uint32_t *results);
+
 #endif

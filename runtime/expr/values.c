@@ -51,5 +51,6 @@ void hx__expr_remove_unused(hx__expr *e) {
     e->value[count++] = v;
   }
   e->result = number[e->result];
+  memset(&e->value[count], 0, (e->count - count) * sizeof e->value[0]); /* equal expressions have equal bytes */
   e->count = count;
 }

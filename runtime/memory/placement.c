@@ -11,9 +11,10 @@
 
 uint32_t hx__memory_placement(hx__memory *m, const hx__work *w) {
   if (!w->needs || (!w->matmul && w->nfields > 1)) return 0;
+  const size_t arrays = hx__memory_arrays(w);
   uint32_t placement = 0;
   hx__lock(&m->lock);
-  for (unsigned i = 0; i < 2 && m->ranges; i++) {
+  for (unsigned i = 0; i < 2 && i < arrays && m->ranges; i++) {
     const hx__array a = hx__array_of(w, i);
     const hx__range *const r = hx__range_of(m, a.p, hx__array_bytes(&a));
     if (!r) continue;

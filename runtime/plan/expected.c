@@ -64,7 +64,7 @@ static double byte_ns(const hx__device_facts *d, uint32_t placement) {
 
 /* Whether threads of the CPU copy operands into the device's staging buffers. */
 static bool is_staged(const hx__device_facts *d, const hx__work *w) {
-  const bool has_second = w->matmul || w->fields[0].op == HX_DOT;
+  const bool has_second = w->kernel ? w->kernel->expr.inputs > 1 : w->matmul || w->fields[0].op == HX_DOT;
   return d->link_ns > 0.0 && ((w->placement & 3u) == 0 || (has_second && (w->placement >> 2 & 3u) == 0));
 }
 
@@ -78,6 +78,10 @@ static transfer transfer_of(const hx__device_facts *d, const hx__work *w, uint32
   if (!(d->link_ns > 0.0) || w->units == 0) return (transfer){0.0, 0.0};
   const double word = sizeof(float), units = (double)w->units;
   const double a_ns = byte_ns(d, placement) * word, b_ns = byte_ns(d, placement >> 2) * word;
+  if (w->kernel) { /* the second class stands for all inputs after the first */
+    const double inputs = w->kernel->expr.inputs, first = inputs > 0.0 ? a_ns : 0.0;
+    return (transfer){0.0, first + (inputs > 1.0 ? (inputs - 1.0) * b_ns : 0.0) + (w->map ? d->link_ns * word : 0.0)};
+  }
   if (!w->matmul) return (transfer){0.0, w->fields[0].op == HX_DOT ? a_ns + b_ns : a_ns};
   const double m = (double)w->gemm.m, n = (double)w->gemm.n, k = (double)w->gemm.k;
   const double c_ns = (placement & HX__RESIDENT_C) ? 0.0 : d->link_ns * word;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/plan/key.h"
 
+#include "runtime/base/hash.h"
+
 #define PLACEMENT_SHIFT 48u /* in `needs`, above the bits of the kernels */
 #define SHAPE_SHIFT 56u
 
@@ -15,13 +17,27 @@ static uint64_t lines_class(const hx__work *w) {
   return LINES_CLASS | order | apart | hx__size_class(w->n) / 2u;
 }
 
+#define MAP_CLASS 0x40u
+
+/* A user kernel is known by a hash of its operations, beside the reduction of what it gives. */
+static uint64_t kernel_of_map(const hx__work *w) {
+  const hx__expr *const e = &w->kernel->expr;
+  const uint64_t hash = hx__hash(HX__HASH_START, e->value, e->count * sizeof e->value[0]);
+  const uint64_t op = w->map ? 0u : hx__reduction_index(w->fields->op, w->fields->type) + 1u;
+  return (hash & (((uint64_t)1 << (PLACEMENT_SHIFT - 6u)) - 1u)) | op << (PLACEMENT_SHIFT - 6u);
+}
+
 /* The bits of the kernels, without those of lines, which have a class of their own. */
-static uint64_t kernels_of(const hx__work *w) { return w->by_lines ? w->needs >> HX__FIRST_LINES : w->needs; }
+static uint64_t kernels_of(const hx__work *w) {
+  if (w->kernel) return kernel_of_map(w);
+  return w->by_lines ? w->needs >> HX__FIRST_LINES : w->needs;
+}
 
 /* Products whose shortest sides are within the same power of four have similar rates. 0: a reduction of whole arrays.
  */
 static uint64_t shape_class(const hx__work *w) {
   if (w->by_lines) return lines_class(w);
+  if (w->kernel) return MAP_CLASS;
   if (!w->matmul) return 0;
   const size_t side = w->gemm.m < w->gemm.n ? w->gemm.m : w->gemm.n;
   return hx__size_class(side < w->gemm.k ? side : w->gemm.k) / 2u + 1u;

@@ -48,6 +48,7 @@ static hx_status check_reduction(const struct hx_map_args *t, hx__work *w) {
   if (t->op == HX_DOT) REFUSE("op is HX_DOT, which has two arrays: write x * y in the expression and use HX_SUM");
   if (!t->out) REFUSE("out is NULL");
   if (misaligned(t->out, 8)) REFUSE("out is %p: not aligned to 8 bytes", t->out);
+  w->needs |= hx__need_reduce(w->single.op, w->single.type);
   if (t->n == 0 && hx__needs_an_element(t->op)) REFUSE("n is 0: %s has no value", hx__op_enumerator(t->op));
   return t->n ? check_inputs(w, t->out, sizeof(hx_value)) : HX_OK;
 }
@@ -60,7 +61,7 @@ hx_status hx__check_map(const struct hx_map_args *t, hx__work *w) {
   w->n = t->n;
   w->slices = w->n / HX__LEAF + (w->n % HX__LEAF != 0);
   w->units = w->n;
-  w->needs = 0; /* computed by the CPU */
+  w->needs = HX__NEED_MAPS;
   hx_status s = copy_lists(t, w);
   if (s != HX_OK || !w->map) return s == HX_OK ? check_reduction(t, w) : s;
   w->fields = NULL;
@@ -68,6 +69,9 @@ hx_status hx__check_map(const struct hx_map_args *t, hx__work *w) {
   w->out = NULL;
   w->map_out = t->out;
   if (t->n == 0) return HX_OK;
+  /* In place, a chunk that a device gives back could not be computed again. */
+  for (unsigned i = 0; i < t->kernel->expr.inputs; i++)
+    if (w->input[i] == t->out) w->needs = 0;
   s = check_array(t->out, t->n, "out", UINT_MAX);
   return s == HX_OK ? check_inputs(w, t->out, t->n * ELEMENT) : s;
 }

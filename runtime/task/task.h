@@ -71,9 +71,10 @@ typedef struct hx__matrix {
 /* Needs are bits, one for each kernel that a device may have: the reductions, then the product (with up to HX__TILES
  * values of HX_TILE that one process may use on a device), then the reductions of lines. HX__NEED_ALL: without those,
  * which are built when a call first needs one. */
-#define HX__TILES 8u
+#define HX__TILES 7u
 #define HX__NEED_MATMUL (1ull << HX__REDUCTIONS)
 #define HX__NEED_ALL ((HX__NEED_MATMUL << 1) - 1u)
+#define HX__NEED_MAPS (1ull << 61)  /* the user kernels that calls have requested are decided: built, or refused */
 #define HX__NEED_TILES (1ull << 62) /* not one kernel, but further ones that make the product faster on some shapes */
 #define HX__NEED_OPEN (1ull << 63)  /* not a kernel: the memory modes of the device are known */
 static inline uint64_t hx__need_reduce(hx_op op, hx_type type) { /* op and type have been checked */

@@ -18,6 +18,7 @@
 #define UNTOUCHED 0xdeadbeefu
 
 static uint64_t seed, drawn;
+static unsigned shared; /* tasks of which devices have done a part */
 static size_t draw(size_t below) { return data_u64(seed, drawn++) % below; }
 #define PICK(list) (list)[draw(sizeof(list) / sizeof((list)[0]))]
 
@@ -64,6 +65,7 @@ static hx_status offload(hx_context *hx, const hx_task *task) {
         uint64_t units = 0;
         for (uint32_t i = 0; i < report.device_count; i++) units += report.device[i].units;
         CHECK(units == task->map.n, "%llu units of %zu", (unsigned long long)units, task->map.n);
+        shared += report.gpu_share > 0.0;
       }
       return s;
     default:
@@ -137,33 +139,53 @@ static void check_case(hx_context *hx, unsigned depth, size_t most) {
   tree_free(t);
 }
 
+static void check_cases(hx_context *hx, unsigned long cases) {
+  const unsigned failed = checks_failed;
+  for (unsigned long c = 0; c < cases && checks_failed < failed + 5; c++)
+    check_case(hx, 1 + (unsigned)(c % 5), c % 8 ? 300 : MOST);
+}
+
+/* With devices: each kernel is built, so there are fewer and larger ones. */
+static void check_devices(const char *devices, const char *memory, unsigned long cases) {
+  hx_settings settings = HX_SETTINGS_DEFAULT;
+  settings.devices = devices;
+  settings.memory = memory;
+  hx_context *const hx = open_or_exit(&settings);
+  const unsigned failed = checks_failed;
+  for (unsigned long c = 0; c < cases && checks_failed < failed + 5; c++) check_case(hx, 1 + (unsigned)(c % 5), MOST);
+  hx_close(hx);
+  printf("map_test: devices took part in %u tasks\n", shared);
+  CHECK(shared > 0, "devices did nothing");
+}
+
 /* Every instruction set of this machine; returns their number. */
-static unsigned check_isas(const char *devices, const char *memory, unsigned long cases) {
+static unsigned check_isas(unsigned long cases) {
   static const char *const isas[] = {"sse2", "avx2", "avx512", "neon"};
   unsigned checked = 0;
   for (size_t i = 0; i < sizeof isas / sizeof isas[0]; i++) {
     hx_context *hx = NULL;
     hx_settings settings = HX_SETTINGS_DEFAULT;
     settings.isa = isas[i];
-    settings.devices = devices;
-    settings.memory = memory;
-    const unsigned failed = checks_failed;
+    settings.devices = "cpu";
     if (hx_open(&hx, &settings) != HX_OK) {
       printf("%s: left out: %s\n", isas[i], hx_error_detail());
       continue;
     }
     checked++;
-    for (unsigned long c = 0; c < cases && checks_failed < failed + 5; c++)
-      check_case(hx, 1 + (unsigned)(c % 5), c % 8 ? 300 : MOST);
+    check_cases(hx, cases);
     hx_close(hx);
   }
   return checked;
 }
 
 int main(int argc, char **argv) {
+  const char *const devices = argc > 1 ? argv[1] : "cpu";
   const unsigned long cases = argc > 3 ? strtoul(argv[3], NULL, 10) : 1200;
   seed = argc > 4 ? strtoull(argv[4], NULL, 10) : 20261127;
   printf("map_test: seed %llu, %lu cases\n", (unsigned long long)seed, cases);
-  CHECK(check_isas(argc > 1 ? argv[1] : "0", argc > 2 ? argv[2] : NULL, cases) > 0, "no instruction set");
+  if (strcmp(devices, "cpu") != 0)
+    check_devices(devices, argc > 2 ? argv[2] : NULL, cases);
+  else
+    CHECK(check_isas(cases) > 0, "no instruction set");
   return checks_end("map_test");
 }

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/backend/opencl/stream.h"
+#include "runtime/backend/opencl/maps.h"
 #include "runtime/base/status.h"
 
 #define LEAST_HELD_BYTES ((size_t)256 << 10)
@@ -114,8 +114,9 @@ static size_t min_size(size_t a, size_t b) { return a < b ? a : b; }
 static size_t largest_result_bytes(const hx__work *w, size_t max_alloc) {
   const size_t slots = w->matmul ? 0 : hx__work_slots(w);
   const size_t leaves = w->by_lines ? slots : min_size(slots, hx__cl_most_leaves(w));
-  const size_t bytes =
-      w->matmul ? w->gemm.m * ((w->gemm.n + 15) & ~(size_t)15) * sizeof(float) : w->nfields * leaves * sizeof(uint64_t);
+  const size_t bytes = w->map      ? leaves * HX__LEAF * sizeof(uint32_t)
+                       : w->matmul ? w->gemm.m * ((w->gemm.n + 15) & ~(size_t)15) * sizeof(float)
+                                   : w->nfields * leaves * sizeof(uint64_t);
   return min_size(bytes,
                   min_size(HX__CL_RETAINED_BYTES, max_alloc - HX__CL_PAGE)); /* a pinned block is one page larger */
 }
@@ -124,6 +125,7 @@ static size_t largest_result_bytes(const hx__work *w, size_t max_alloc) {
 static bool programs_are_built(const hx__cl_stream *stream, const hx__work *work) {
   const hx__cl_program *const programs = stream->device->program;
   if (work->matmul) return programs[stream->product].program != NULL;
+  if (work->kernel && stream->run.map == HX__CL_MAPS) return false;
   for (size_t f = 0; f < work->nfields; f++)
     if (!programs[hx__need_index(hx__need_of(work, &work->fields[f]))].program) return false;
   return true;
@@ -137,13 +139,15 @@ hx__outcome hx__cl_begin(hx__stream *base, const hx__request *request) {
       .slices = request->work->slices,
       .most_bytes = largest_result_bytes(request->work, (size_t)stream->device->base.max_alloc),
       .previous = SIZE_MAX,
+      .map = request->work->kernel ? hx__cl_map_index(stream->device, request->work->kernel) : HX__CL_MAPS,
   };
   if (hx__cl_is_lost(stream)) return HX__FAILED;
   if (!programs_are_built(stream, request->work)) {
     hx__fail(HX_INTERNAL, "%s has no kernel for this task: none was requested", stream->device->base.name);
     return HX__FAILED;
   }
-  const size_t operands = request->work->matmul ? 2 : 2 * request->work->nfields;
+  const struct hx_kernel *const kernel = request->work->kernel;
+  const size_t operands = kernel ? kernel->expr.inputs : request->work->matmul ? 2 : 2 * request->work->nfields;
   if (!reserve_operands(stream, operands)) return HX__NO_MEMORY;
   stream->run.operands = operands;
   hx__outcome outcome =

@@ -40,6 +40,15 @@ typedef struct hx__cl_tuned {
   uint32_t tile[3], order;
 } hx__cl_tuned;
 
+/* A user kernel of a device (maps.c). */
+typedef struct hx__cl_map {
+  struct hx_kernel kernel; /* a copy */
+  cl_program program;
+  float rate;            /* units per nanosecond, found by the self-test */
+  _Atomic uint8_t state; /* hx__map_state */
+} hx__cl_map;
+#define HX__CL_MAPS 64u
+
 /* A device buffer that grows. */
 typedef struct hx__cl_buffer {
   cl_mem mem;
@@ -91,6 +100,9 @@ typedef struct hx__cl_device {
   hx__cl_tuned tuned[HX__CL_TUNED]; /* entries with a row are used; a device without a set uses only the first */
   hx__cl_hostptr *hostptrs;
   hx__cl_buffer spare[HX__CL_SPARES]; /* from destroyed mirrors: each product of a chain needs a new one */
+
+  hx__cl_map *map[HX__CL_MAPS];
+  _Atomic unsigned maps_known;
 
   hx__stream *tester; /* used by the preparing thread to test programs from the cache, one after the other */
 } hx__cl_device;

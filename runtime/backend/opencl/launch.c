@@ -5,12 +5,26 @@
 #include <stdlib.h>
 
 #include "runtime/backend/opencl/arguments.h"
+#include "runtime/backend/opencl/maps.h"
 
 #define LEAST_PART_BYTES ((size_t)8 << 20) /* at least, of each part of the operand that all chunks share */
 #define MOST_PARTS 4u
 #define LEAST_STEP 1024u /* rows or columns of a part: smaller parts transfer slowly and leave the device half idle */
 #define GROUPS_A_UNIT 8u /* work-groups per compute unit, at least, if a group may compute several tiles */
 #define MOST_TILES 64u
+
+/* Views of the arrays of a field, or of the elements that a user kernel makes of its inputs. */
+static hx__outcome view_field(hx__cl_stream *stream, const hx__request *request, hx__chunk chunk, size_t f,
+                              hx__cl_view *x, hx__cl_view *y) {
+  const hx__work *const w = request->work;
+  const hx__cl_region region = {0, 1, chunk.first * HX__LEAF, hx__chunk_elements(w, chunk)};
+  hx__outcome outcome = w->kernel ? hx__cl_map_to_view(stream, request, chunk, x)
+                                  : hx__cl_view_of(stream, &stream->operand[2 * f], region, x);
+  *y = *x;
+  if (outcome == HX__DONE && w->fields[f].op == HX_DOT)
+    outcome = hx__cl_view_of(stream, &stream->operand[2 * f + 1], region, y);
+  return outcome == HX__DONE ? hx__cl_await_uploads(stream) : outcome;
+}
 
 /* Launches the reduction of one field of the chunk, which writes its slots. joined: it writes one slot for all
  * leaves. */
@@ -20,13 +34,8 @@ static hx__outcome launch_field(hx__cl_stream *stream, const hx__request *reques
   const hx_field *const field = &w->fields[f];
   const unsigned need = hx__need_index(hx__need_reduce(field->op, field->type));
   const hx__kernel_row *const row = stream->device->program[need].row;
-  const hx__cl_region region = {0, 1, chunk.first * HX__LEAF, hx__chunk_elements(w, chunk)};
   hx__cl_view x, y;
-  hx__outcome outcome = hx__cl_view_of(stream, &stream->operand[2 * f], region, &x);
-  y = x;
-  if (outcome == HX__DONE && field->op == HX_DOT)
-    outcome = hx__cl_view_of(stream, &stream->operand[2 * f + 1], region, &y);
-  if (outcome == HX__DONE) outcome = hx__cl_await_uploads(stream);
+  hx__outcome outcome = view_field(stream, request, chunk, f, &x, &y);
   args a = {.stream = stream};
   if (outcome == HX__DONE)
     a.kernel = hx__cl_stream_kernel(stream, &stream->kernels.compute[need], need, "hx_reduce", &x, &y, &outcome);
@@ -34,7 +43,7 @@ static hx__outcome launch_field(hx__cl_stream *stream, const hx__request *reques
   if (outcome != HX__DONE) return outcome;
   arg_view(&a, &x);
   arg_view(&a, &y);
-  arg_size(&a, region.cols);
+  arg_size(&a, hx__chunk_elements(w, chunk));
   arg_mem(&a, slots);
   if (row->large_from != 0) {
     const cl_uint join = joined;

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "runtime/backend/opencl/amd_chip.h"
-#include "runtime/backend/opencl/stream.h"
+#include "runtime/backend/opencl/maps.h"
 #include "runtime/backend/opencl/driver_check.h"
 #include "runtime/base/variable.h"
 
@@ -250,6 +250,7 @@ const hx__backend hx__opencl_backend = {.name = "opencl",
                                         .wait = hx__cl_wait,
                                         .deliver = hx__cl_deliver,
                                         .prepare = hx__cl_prepare,
+                                        .map = hx__cl_map_state,
                                         .chunking = &chunking,
                                         .recovery = &recovery,
                                         .memory = &memory,

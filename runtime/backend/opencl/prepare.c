@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "runtime/backend/opencl/cl.h"
+#include "runtime/backend/opencl/maps.h"
 #include "runtime/base/cache_dir.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/address_space.h"
@@ -171,7 +171,7 @@ static bool variant_of(const hx__cl_device *d, unsigned variant, need *n) {
 /* Starts the builds that will be needed after this one. */
 static void start_later_builds(hx__cl_device *d, unsigned index) {
   uint64_t asked = atomic_load(&d->base.requested) & ~(atomic_load(&d->base.ready) | atomic_load(&d->base.refused));
-  asked &= ~(HX__NEED_TILES | HX__NEED_OPEN) & ~(index < HX__NEEDS ? 1ull << index : 0);
+  asked &= ~(HX__NEED_TILES | HX__NEED_OPEN | HX__NEED_MAPS) & ~(index < HX__NEEDS ? 1ull << index : 0);
   unsigned variant = index < HX__NEEDS ? 0 : index < HX__FIRST_FIELDS ? d->tried + 1 : d->tried;
   const bool product = has_variants(d);
   for (int ahead = 0; ahead < BUILDS_AHEAD; ahead++) {
@@ -335,7 +335,8 @@ void hx__cl_prepare(hx__device *device, uint64_t needs) {
   if (!hx__cl_device_open(d)) return;
   atomic_fetch_or(&device->ready, HX__NEED_OPEN);
   if (needs & HX__NEED_TILES) prepare_further(d);
-  for (needs &= ~(HX__NEED_OPEN | HX__NEED_TILES); needs; needs &= needs - 1) {
+  if (needs & HX__NEED_MAPS) hx__cl_maps_prepare(d);
+  for (needs &= ~(HX__NEED_OPEN | HX__NEED_TILES | HX__NEED_MAPS); needs; needs &= needs - 1) {
     const unsigned index = hx__need_index(needs);
     const need n = need_of(d, index);
     const uint64_t from = hx__now_ns();

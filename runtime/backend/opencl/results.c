@@ -90,7 +90,8 @@ hx__outcome hx__cl_results_start_waiting(hx__cl_stream *stream, hx__cl_inflight 
  * queue already.) */
 static bool pays_own_queue(const hx__cl_stream *stream, const hx__cl_inflight *f) {
   if (!stream->results || f->chunk.count == stream->run.slices) return false;
-  return f->product ? f->bytes >= LEAST_APART_BYTES : f->chunk.count >= LEAST_READ_BYTES / sizeof(float) / HX__LEAF;
+  return f->product || f->map ? f->bytes >= LEAST_APART_BYTES
+                              : f->chunk.count >= LEAST_READ_BYTES / sizeof(float) / HX__LEAF;
 }
 
 hx__outcome hx__cl_results_begin(hx__cl_stream *stream, hx__cl_inflight *f, const hx__work *work) {
@@ -212,6 +213,7 @@ static bool is_right(const hx__request *request, const hx__cl_inflight *f) {
   if (!f->compared) return true;
   if (request->resident) return hx__spot_check_ends(&f->spot, f->ends);
   if (f->product) return hx__spot_check_product(&f->spot, request, f->chunk, hx__cl_results_of(f), f->ldt);
+  if (f->map) return hx__spot_check_map(request, f->chunk, hx__cl_results_of(f));
   return f->joined || hx__spot_check_slots(request, f->chunk, hx__cl_results_of(f));
 }
 

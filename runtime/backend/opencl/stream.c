@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/backend/opencl/stream.h"
+#include "runtime/backend/opencl/maps.h"
 #include "runtime/backend/registry.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/trace.h"
@@ -76,6 +76,8 @@ void hx__cl_stream_close(hx__stream *base) {
     hx__cl_release_kernels(stream->kernels.join);
     hx__cl_release_kernels(stream->kernels.copy);
     hx__cl_release_kernels(stream->kernels.store);
+    for (unsigned i = 0; i < HX__CL_MAPS; i++)
+      if (stream->maps[i].kernel) clReleaseKernel(stream->maps[i].kernel);
     if (stream->uploaded) clReleaseEvent(stream->uploaded);
     if (stream->leftover) clReleaseEvent(stream->leftover);
     if (stream->uploads) clReleaseCommandQueue(stream->uploads);
@@ -94,7 +96,9 @@ hx__outcome hx__cl_submit(hx__stream *base, const hx__request *request, hx__chun
   const uint64_t before = stream->run.copied;
   f->chunk = chunk;
   f->product = request->work->matmul;
+  f->map = request->work->map;
   hx__outcome outcome = (f->product                ? hx__cl_launch_matmul
+                         : f->map                  ? hx__cl_launch_map
                          : request->work->by_lines ? hx__cl_launch_lines
                                                    : hx__cl_launch_reduce)(stream, request, chunk, f);
   f->compared = !stream->self_test.active && hx__spot_check_is_possible(request, base->device);

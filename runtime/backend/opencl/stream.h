@@ -79,7 +79,7 @@ typedef struct hx__cl_inflight {
   void *host;        /* results in host memory, because no device buffer is large enough for them; NULL: not there */
   hx__cl_readback_buffer *readback;
   size_t bytes; /* of the results */
-  bool product;
+  bool product, map;
   bool joined;   /* reductions: all leaves are joined into one slot for each field */
   bool stored;   /* products: the kernels wrote directly to the C that stays on the device */
   size_t ldt;    /* products: floats from row to row */
@@ -103,6 +103,12 @@ typedef struct hx__cl_choices {
   unsigned made; /* choices made so far; each replaces the oldest entry */
 } hx__cl_choices;
 
+/* The same of a user kernel. */
+typedef struct hx__cl_map_kernel {
+  cl_kernel kernel;
+  hx__memory_mode mode[HX__EXPR_INPUTS];
+} hx__cl_map_kernel;
+
 /* Device buffers for intermediate data of a chunk. They outlive the run unless they are large. */
 typedef struct hx__cl_scratch {
   hx__cl_buffer packed_a, packed_b;
@@ -121,6 +127,7 @@ typedef struct hx__cl_run {
   size_t most_bytes;             /* of a chunk's results */
   size_t previous;               /* first slice of the previous chunk; SIZE_MAX: none */
   bool shared_packed;            /* the operand that all chunks share is packed */
+  unsigned map;                  /* index of the user kernel; HX__CL_MAPS: none */
   uint64_t copied;               /* bytes copied to and from the device */
   size_t unsent;                 /* bytes not sent of the last upload that was cancelled because its chunk was
                                   * superseded */
@@ -159,6 +166,7 @@ typedef struct hx__cl_stream {
   uint64_t limit_ns;        /* limit of waits that have no deadline, such as those for uploads; UINT64_MAX: none */
   hx__cl_self_test_state self_test;
   hx__cl_kernels kernels;
+  hx__cl_map_kernel maps[HX__CL_MAPS];
   hx__cl_choices choices;
   hx__cl_scratch scratch;
   hx__cl_staging staging;

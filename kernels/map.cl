@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The operations of user kernels (docs/USER_KERNELS.md), each rounded as IEEE 754 says. The kernel itself follows: it is
+ * made of a user's expression (backend/opencl/map_text.c), a line for each of its values. Comparisons give 0 or 1. */
+#define HX_BITS(x) as_uint(x)
+
+#define HX_NEGATE_F(x) as_float(HX_BITS(x) ^ 0x80000000u)
+#define HX_ABS_F(x) as_float(HX_BITS(x) & 0x7fffffffu)
+#define HX_SQRT_F(x) sqrt(x)
+#define HX_FLOOR_F(x) floor(x)
+#define HX_CEIL_F(x) ceil(x)
+#define HX_TRUNC_F(x) trunc(x)
+#define HX_RINT_F(x) rint(x)
+#define HX_ADD_F(x, y) HX_ADD(, x, y)
+#define HX_SUB_F(x, y) HX_ADD(, x, HX_NEGATE_F(y))
+#define HX_MUL_F(x, y) HX_MUL(, x, y)
+#define HX_DIV_F(x, y) ((x) / (y))
+#define HX_FMA_F(x, y, z) HX_FMA(, x, y, z)
+#define HX_LESS_F(x, y) ((x) < (y))
+#define HX_AT_MOST_F(x, y) ((x) <= (y))
+#define HX_EQUAL_F(x, y) ((x) == (y))
+#define HX_DIFFER_F(x, y) ((x) != (y))
+
+/* The other operand if one is a NaN; equal ones differ in the sign of a zero at most. */
+static float HX_MIN_F(float x, float y) {
+  if (x < y || isnan(y)) return x;
+  if (y < x || isnan(x)) return y;
+  return as_float(HX_BITS(x) | HX_BITS(y));
+}
+static float HX_MAX_F(float x, float y) {
+  if (x > y || isnan(y)) return x;
+  if (y > x || isnan(x)) return y;
+  return as_float(HX_BITS(x) & HX_BITS(y));
+}
+
+static int HX_TO_I32(float x) {
+  if (isnan(x)) return 0;
+  return x >= 2147483648.0f ? 0x7fffffff : x < -2147483648.0f ? (int)0x80000000u : (int)x;
+}
+static uint HX_TO_U32(float x) {
+  if (!(x > 0.0f)) return 0u;
+  return x >= 4294967296.0f ? 0xffffffffu : (uint)x;
+}
+#define HX_FROM_I32(x) convert_float_rte(x)
+#define HX_FROM_U32(x) convert_float_rte(x)
+
+/* Modulo 2^32: of signed integers by way of unsigned ones. HX_I(x): as an int. */
+#define HX_I(x) as_int((uint)(x))
+#define HX_U(x) ((uint)(x))
+#define HX_NEGATE_I(x) (0u - HX_U(x))
+#define HX_NOT_I(x) (~HX_U(x))
+#define HX_ABS_I(x) (HX_I(x) < 0 ? 0u - HX_U(x) : HX_U(x))
+#define HX_ADD_I(x, y) (HX_U(x) + HX_U(y))
+#define HX_SUB_I(x, y) (HX_U(x) - HX_U(y))
+#define HX_MUL_I(x, y) (HX_U(x) * HX_U(y))
+#define HX_AND_I(x, y) (HX_U(x) & HX_U(y))
+#define HX_OR_I(x, y) (HX_U(x) | HX_U(y))
+#define HX_XOR_I(x, y) (HX_U(x) ^ HX_U(y))
+#define HX_SHIFT_LEFT(x, y) (HX_U(x) << (HX_U(y) & 31u))
+#define HX_SHIFT_RIGHT_I(x, y) (HX_I(x) >> (HX_U(y) & 31u))
+#define HX_SHIFT_RIGHT_U(x, y) (HX_U(x) >> (HX_U(y) & 31u))
+#define HX_MIN_I(x, y) min(HX_I(x), HX_I(y))
+#define HX_MIN_U(x, y) min(HX_U(x), HX_U(y))
+#define HX_MAX_I(x, y) max(HX_I(x), HX_I(y))
+#define HX_MAX_U(x, y) max(HX_U(x), HX_U(y))
+#define HX_LESS_I(x, y) (HX_I(x) < HX_I(y))
+#define HX_LESS_U(x, y) (HX_U(x) < HX_U(y))
+#define HX_AT_MOST_I(x, y) (HX_I(x) <= HX_I(y))
+#define HX_AT_MOST_U(x, y) (HX_U(x) <= HX_U(y))
+#define HX_EQUAL_I(x, y) (HX_U(x) == HX_U(y))
+#define HX_DIFFER_I(x, y) (HX_U(x) != HX_U(y))
+#define HX_SELECT(x, y, z) ((x) ? (y) : (z))
+
+/* A divisor of 0 or -1 is replaced before the division. */
+static uint HX_DIV_I(int x, int y) {
+  const int quotient = x / (y == 0 || y == -1 ? 1 : y);
+  return y == 0 ? 0u : y == -1 ? 0u - (uint)x : (uint)quotient;
+}
+static uint HX_DIV_U(uint x, uint y) { return y == 0 ? 0u : x / (y == 0 ? 1u : y); }
+#define HX_MOD_I(x, y) (HX_U(x) - HX_DIV_I(HX_I(x), HX_I(y)) * HX_U(y))
+#define HX_MOD_U(x, y) (HX_U(x) - HX_DIV_U(HX_U(x), HX_U(y)) * HX_U(y))
+
+/* The bits of a result. */
+#define HX_OUT_F32(x) as_uint(HX_CANONICAL(, x))
+#define HX_OUT_I32(x) HX_U(x)
+#define HX_OUT_U32(x) (x)

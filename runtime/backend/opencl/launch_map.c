@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The launch of a user kernel, which writes the elements of a chunk: to the chunk's results, or to a buffer that a
+ * reduction reads. */
+#include "runtime/backend/opencl/arguments.h"
+#include "runtime/backend/opencl/maps.h"
+
+#define GROUP 128u /* items of a work-group, if the device has room for as many */
+
+static hx__memory_mode kind_of(const hx__cl_view *view) { return view->mem ? HX__MEMORY_COPY : view->mode; }
+
+/* The kernel object for inputs of these kinds: as hx__cl_stream_kernel, for any number of them. */
+static cl_kernel kernel_for(hx__cl_stream *stream, unsigned index, const hx__cl_view *views, unsigned count,
+                            hx__outcome *outcome) {
+  hx__cl_map_kernel *const slot = &stream->maps[index];
+  cl_int code = CL_SUCCESS;
+  bool same = slot->kernel != NULL;
+  for (unsigned i = 0; i < count; i++) same = same && slot->mode[i] == kind_of(&views[i]);
+  if (slot->kernel && !same) {
+    clReleaseKernel(slot->kernel);
+    slot->kernel = NULL;
+  }
+  if (!slot->kernel) slot->kernel = clCreateKernel(stream->device->map[index]->program, "hx_map", &code);
+  for (unsigned i = 0; i < count; i++) slot->mode[i] = kind_of(&views[i]);
+  if (!slot->kernel) *outcome = hx__cl_failed(stream->device, "clCreateKernel", code);
+  return slot->kernel;
+}
+
+static hx__outcome launch_to(hx__cl_stream *stream, const hx__work *w, hx__chunk chunk, cl_mem out) {
+  const hx__expr *const e = &w->kernel->expr;
+  const size_t n = hx__chunk_elements(w, chunk);
+  const hx__cl_region region = {0, 1, chunk.first * HX__LEAF, n};
+  hx__cl_view views[HX__EXPR_INPUTS];
+  hx__outcome outcome = HX__DONE;
+  for (unsigned i = 0; i < e->inputs && outcome == HX__DONE; i++)
+    outcome = hx__cl_view_of(stream, &stream->operand[i], region, &views[i]);
+  if (outcome == HX__DONE) outcome = hx__cl_await_uploads(stream);
+  if (outcome != HX__DONE) return outcome;
+  args a = {.stream = stream};
+  a.kernel = kernel_for(stream, stream->run.map, views, e->inputs, &outcome);
+  if (outcome != HX__DONE) return outcome;
+  for (unsigned i = 0; i < e->inputs; i++) arg_view(&a, &views[i]);
+  for (unsigned i = 0; i < e->parameters; i++) arg(&a, sizeof w->parameter[i], &w->parameter[i]);
+  arg_size(&a, n);
+  arg_mem(&a, out);
+  const uint32_t local[2] = {GROUP < stream->device->max_local ? GROUP : 1, 1};
+  const size_t groups = hx__ceiling(n, local[0]);
+  return launch(&a, 1, &groups, local);
+}
+
+hx__outcome hx__cl_launch_map(hx__cl_stream *stream, const hx__request *request, hx__chunk chunk, hx__cl_inflight *to) {
+  to->joined = false;
+  to->bytes = hx__chunk_elements(request->work, chunk) * sizeof(uint32_t);
+  const hx__outcome outcome =
+      hx__cl_buffer_reserve(stream->device, &to->out, to->bytes, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR);
+  return outcome == HX__DONE ? launch_to(stream, request->work, chunk, to->out.mem) : outcome;
+}
+
+hx__outcome hx__cl_map_to_view(hx__cl_stream *stream, const hx__request *request, hx__chunk chunk, hx__cl_view *view) {
+  hx__cl_buffer *const elements = &stream->scratch.packed_a;
+  const size_t n = hx__chunk_elements(request->work, chunk);
+  const hx__outcome outcome = hx__cl_buffer_reserve(stream->device, elements, n * sizeof(uint32_t), CL_MEM_READ_WRITE);
+  *view = (hx__cl_view){.mode = HX__MEMORY_COPY, .mem = elements->mem, .ld = n};
+  return outcome == HX__DONE ? launch_to(stream, request->work, chunk, elements->mem) : outcome;
+}

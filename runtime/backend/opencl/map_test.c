@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The self-test of a user kernel: random and special elements, compared with the CPU's results bit by bit, in each
+ * memory mode that runs use. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/backend/opencl/maps.h"
+#include "runtime/backend/opencl/selftest.h"
+#include "runtime/base/clock.h"
+
+#define MOST_ELEMENTS ((size_t)70000) /* PoCL compiles a kernel again for 65536 items */
+#define SLOW_NS 20000000u             /* a device that takes longer is not timed with more elements */
+
+/* Zeros, denormals, infinities, NaNs, ends of ranges; as floats and as integers. */
+static const uint32_t special[] = {0x00000000u, 0x80000000u, 0x3f800000u, 0xbf800000u, 0x7f800000u, 0xff800000u,
+                                   0x7fc00000u, 0xffc12345u, 0x00000001u, 0x80000001u, 0x007fffffu, 0x00800000u,
+                                   0x7f7fffffu, 0xff7fffffu, 0x4f000000u, 0xcf000000u, 0x4f800000u, 0x4effffffu,
+                                   0x4b000001u, 0xcb7fffffu, 0x3f000000u, 0xbf000000u, 0x3fc00000u, 0x40200000u,
+                                   0xffffffffu, 0x7fffffffu, 0x00000002u, 0x0000001fu, 0x00000020u, 0x33800000u};
+enum { SPECIALS = sizeof special / sizeof special[0] };
+
+/* Element i of array a: special values in all combinations of two neighbouring arrays, then bits of which a part are
+ * floats of ordinary size. */
+static uint32_t element(size_t a, size_t i) {
+  if (i < (size_t)SPECIALS * SPECIALS) return special[a % 2 ? i / SPECIALS : (i + a) % SPECIALS];
+  uint32_t x = (uint32_t)(i * 2654435761u + a * 40503u + 12345u);
+  x = (x ^ x >> 15) * 0x2c1b3c6du;
+  x = (x ^ x >> 12) * 0x297a2d39u;
+  x ^= x >> 15;
+  return i % 4 ? (x & 0x83ffffffu) | 0x3c000000u : x;
+}
+
+typedef struct buffers {
+  uint32_t *input[HX__EXPR_INPUTS], *got, *want;
+} buffers;
+
+static bool allocate(buffers *b, unsigned inputs) {
+  b->got = malloc(MOST_ELEMENTS * sizeof *b->got);
+  b->want = malloc(MOST_ELEMENTS * sizeof *b->want);
+  bool all = b->got && b->want;
+  for (unsigned a = 0; a < inputs; a++) {
+    b->input[a] = malloc((MOST_ELEMENTS + 1) * sizeof *b->got);
+    all = all && b->input[a];
+    for (size_t i = 0; b->input[a] && i <= MOST_ELEMENTS; i++) b->input[a][i] = element(a, i);
+  }
+  return all;
+}
+
+static void release(buffers *b, unsigned inputs) {
+  for (unsigned a = 0; a < inputs; a++) free(b->input[a]);
+  free(b->got);
+  free(b->want);
+}
+
+/* One map of n elements; they begin `shift` elements into the arrays. */
+static const char *run(hx__stream *stream, const struct hx_kernel *k, buffers *b, size_t n, size_t shift,
+                       unsigned round, hx__memory_mode mode, uint64_t *ns) {
+  const hx__cpu_kernels *const cpu = hx__cpu_kernels_for(HX__ISA_AUTO);
+  hx__work w = {
+      .kernel = k, .map = true, .map_out = b->got, .n = n, .slices = (n + HX__LEAF - 1) / HX__LEAF, .units = n};
+  hx__array arrays[HX__EXPR_INPUTS + 1] = {{.p = NULL}};
+  for (unsigned a = 0; a < k->expr.inputs; a++) {
+    w.input[a] = b->input[a] + shift;
+    arrays[a] = (hx__array){.p = w.input[a], .rows = 1, .cols = n, .ld = n, .mode = mode};
+  }
+  for (unsigned p = 0; p < k->expr.parameters; p++) w.parameter[p] = element(p, round * 37u + p * 900u);
+  const hx__request request = {.work = &w, .kernels = cpu, .arrays = arrays};
+  bool unused;
+  memset(b->got, 0xa5, n * sizeof *b->got);
+  const uint64_t from = hx__now_ns();
+  if (hx__cl_run_once(stream, &request, &unused) != HX__DONE) return "it gave no answer on a small case";
+  *ns = hx__now_ns() - from;
+  cpu->evaluate(&k->code, w.input, w.parameter, n, b->want);
+  for (size_t i = 0; i < n; i++)
+    if (b->got[i] != b->want[i]) {
+      hx__log(HX__LOG_DEBUG, "a user kernel gives %08x for element %zu, not %08x", b->got[i], i, b->want[i]);
+      return "its bits differ on a small case";
+    }
+  return NULL;
+}
+
+static const char *run_all(hx__stream *stream, const struct hx_kernel *k, buffers *b, float *rate) {
+  static const hx__memory_mode modes[] = {HX__MEMORY_COPY, HX__MEMORY_HOSTPTR};
+  static const size_t sizes[] = {1, HX__LEAF + 1, MOST_ELEMENTS};
+  uint64_t ns = 0;
+  unsigned round = 0;
+  for (size_t m = 0; m < sizeof modes / sizeof modes[0]; m++) {
+    if (!(stream->device->modes & 1u << modes[m])) continue;
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+      const char *const why = run(stream, k, b, sizes[i], i % 2, round++, modes[m], &ns);
+      if (why) return why;
+    }
+  }
+  const char *const why = ns < SLOW_NS ? run(stream, k, b, MOST_ELEMENTS, 0, 0, modes[0], &ns) : NULL;
+  const float launch = stream->device->launch_ns < 0.75f * (float)ns ? stream->device->launch_ns : 0.75f * (float)ns;
+  *rate = ns ? (float)MOST_ELEMENTS / ((float)ns - launch) : 0.0f;
+  return why;
+}
+
+const char *hx__cl_test_map(hx__stream *stream, const struct hx_kernel *k, float *rate) {
+  buffers b = {.got = NULL};
+  const char *const why = allocate(&b, k->expr.inputs) ? run_all(stream, k, &b, rate) : "no host memory";
+  release(&b, k->expr.inputs);
+  return why;
+}

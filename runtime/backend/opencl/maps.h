@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * User kernels on a device: their text, their programs and their launches. Private to this folder. */
+#ifndef HX_OPENCL_MAPS_H
+#define HX_OPENCL_MAPS_H
+
+#include "runtime/backend/opencl/stream.h"
+
+/* The OpenCL C of an expression, which follows the sources of HX__KERNEL_MAP. NULL: no memory; freed by the caller. */
+char *hx__cl_map_text(const hx__expr *expr);
+
+/* The state of a user kernel (backend.h). */
+hx__map_state hx__cl_map_state(hx__device *device, const struct hx_kernel *kernel, bool request, float *rate);
+
+/* Builds and tests the kernels that were requested. */
+void hx__cl_maps_prepare(hx__cl_device *device);
+
+/* The number of a kernel's program among the device's maps; HX__CL_MAPS if it has none that can be launched. */
+unsigned hx__cl_map_index(hx__cl_device *device, const struct hx_kernel *kernel);
+
+/* NULL if the kernel has hx's bits on this stream's device, otherwise the reason. *rate: units per nanosecond. */
+const char *hx__cl_test_map(hx__stream *stream, const struct hx_kernel *kernel, float *rate);
+
+/* Enqueues the map of a chunk, which writes to->out, or, of a map-reduce, the chunk's elements as a view of a buffer of
+ * the stream. */
+hx__outcome hx__cl_launch_map(hx__cl_stream *stream, const hx__request *request, hx__chunk chunk, hx__cl_inflight *to);
+hx__outcome hx__cl_map_to_view(hx__cl_stream *stream, const hx__request *request, hx__chunk chunk, hx__cl_view *view);
+
+#endif
