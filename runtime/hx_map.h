@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * User kernels: one expression over the elements of up to eight arrays, which hx computes on all of the CPU's cores
- * with vectors, without a compiler on the machine. docs/USER_KERNELS.md describes the language.
+ * User kernels: one expression over the elements of up to eight arrays, which hx computes with the CPU's vectors on all
+ * cores, without a compiler on the machine, and on OpenCL devices. docs/USER_KERNELS.md describes the language.
  *
  *     hx_kernel *distance;
  *     hx_kernel_source source = {.text = "fabsf(x - y) * scale", .inputs = "float x, float y",
@@ -58,9 +58,9 @@ HX_API hx_type hx_kernel_type(const hx_kernel *kernel);
  * A result that is NaN is stored as 0x7fc00000. inputs and parameters: as many as the source names, NULL if it names
  * none; parameters[p] has the member of the parameter's type. Both arrays have to live until the call, or with
  * hx_offload_async until that has returned. out: n elements of hx_kernel_type; it may be one of the inputs, and then
- * the elements are replaced. n == 0: HX_OK, out is not touched. HX_INVALID_ARGUMENT: kernel, out, inputs, parameters or
- * an input is NULL; an array is not aligned to 4 bytes or wraps the address space; out overlaps an input but does not
- * begin where it begins. */
+ * the CPU replaces its elements. n == 0: HX_OK, out is not touched. HX_INVALID_ARGUMENT: kernel, out, inputs,
+ * parameters or an input is NULL; an array is not aligned to 4 bytes or wraps the address space; out overlaps an input
+ * but does not begin where it begins. */
 HX_API hx_task hx_map(const hx_kernel *kernel, const void *const inputs[], size_t n, const hx_value *parameters,
                       void *out);
 
