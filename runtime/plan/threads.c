@@ -7,9 +7,19 @@
 
 #define THREADS_A_COPIER 4u /* threads of the CPU's part, at least, for each thread that copies */
 
+/* An element of a user kernel in elements of a reduction: by the arrays that are read and written, and by the steps of
+ * its evaluator, of which two take about as long as reading an array from a cache. */
+#define STEPS_AN_ARRAY 2u
+static uint64_t effort_of_map(const hx__work *w) {
+  const uint64_t each = w->kernel->expr.inputs + w->map + w->kernel->code.steps / STEPS_AN_ARRAY;
+  uint64_t effort;
+  return __builtin_mul_overflow(w->units, each, &effort) ? UINT64_MAX : effort;
+}
+
 /* The work of a task in multiply-adds. The time for reading the operands is included; it is nearly all of a product
  * with a vector. */
 static uint64_t effort_of(const hx__work *w) {
+  if (w->kernel) return effort_of_map(w);
   if (!w->matmul) return w->units;
   return w->units + READ_UNITS * ((uint64_t)w->gemm.m * w->gemm.k + (uint64_t)w->gemm.k * w->gemm.n);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * hx_map and hx_map_reduce: random expressions have the bits of a scalar interpreter (tree.h), on every instruction set
+ * hx_map and hx_map_reduce: random expressions have the bits of a scalar interpreter (expr_tree.h), on every instruction set
  * that the machine has, for every kind of data, at sizes around every boundary of vector, group, leaf and chunk, for
  * any 4-byte alignment, in place and not, with any share of the devices, synchronously, in the background and in lists.
  * Nothing else is written. Usage: map_test [devices [memory [cases [seed]]]] */
@@ -11,7 +11,7 @@
 #include "reference/ref.h"
 #include "runtime/hx_map.h"
 #include "tests/check.h"
-#include "tests/expr/tree.h"
+#include "tests/expr_tree.h"
 
 #define MOST ((size_t)70000)
 #define MARGIN 40

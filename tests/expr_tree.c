@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tests/expr/tree.h"
+#include "tests/expr_tree.h"
 
 #include <math.h>
 #include <stdbool.h>

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Texts of user kernels: the first line is the inputs, the second the parameters, the rest the expression. Whatever they
+ * contain, hx_compile refuses them with a place inside them, or the steps of every instruction set of this machine give
+ * the bits of the operations one after the other. */
+#include <string.h>
+
+#include "cpu/cpu.h"
+#include "runtime/base/fpenv.h"
+#include "runtime/expr/compile.h"
+#include "runtime/expr/values.h"
+#include "tests/fuzz/fuzz.h"
+
+#define ELEMENTS 150
+
+static uint32_t input[HX__EXPR_INPUTS][ELEMENTS];
+
+int LLVMFuzzerInitialize(int *argc, char ***argv) {
+  static const uint32_t some[] = {0, 0x80000000u, 1, 0x3f800000u, 0xbfc00000u, 0x7f800000u, 0x7fc00000u, 0x4f000000u, 77};
+  for (unsigned a = 0; a < HX__EXPR_INPUTS; a++)
+    for (unsigned i = 0; i < ELEMENTS; i++) input[a][i] = i % 3 ? (i * 2654435761u) ^ a << 9 : some[(i / 3 + a) % 9];
+  return (void)argc, (void)argv, 0;
+}
+
+/* The values one after the other, for element i. */
+static uint32_t value_of(const hx__expr *e, const uint32_t *parameters, size_t i) {
+  uint32_t v[HX__EXPR_VALUES];
+  for (unsigned k = 0; k < e->count; k++) {
+    const hx__expr_value *const o = &e->value[k];
+    v[k] = o->op == HX__EXPR_CONSTANT    ? o->bits
+           : o->op == HX__EXPR_INPUT     ? input[o->arg[0]][i]
+           : o->op == HX__EXPR_PARAMETER ? parameters[o->arg[0]]
+                                         : hx__expr_fold((hx__expr_op)o->op, v[o->arg[0]], v[o->arg[1]], v[o->arg[2]]);
+  }
+  const bool nan = hx__expr_type(e) == HX_F32 && (v[e->result] & 0x7fffffffu) > 0x7f800000u;
+  return nan ? 0x7fc00000u : v[e->result];
+}
+
+static void check_values(const hx__expr *e, const hx__expr_code *code, hx__isa isa) {
+  const hx__cpu_kernels *const cpu = hx__cpu_kernels_for(isa);
+  const uint32_t parameters[HX__EXPR_PARAMETERS] = {0x40490fdbu, 7, 0xffffffffu, 0x7fc00000u, 0, 1, 2, 3};
+  const void *inputs[HX__EXPR_INPUTS];
+  uint32_t out[ELEMENTS];
+  if (!cpu) return;
+  for (unsigned a = 0; a < HX__EXPR_INPUTS; a++) inputs[a] = input[a];
+  cpu->evaluate(code, inputs, parameters, ELEMENTS, out);
+  for (size_t i = 0; i < ELEMENTS; i++) {
+    const uint32_t wanted = value_of(e, parameters, i);
+    FUZZ_CHECK(out[i] == wanted, "isa %d: [%zu] is %08x, not %08x", (int)isa, i, out[i], wanted);
+  }
+}
+
+static void check_refusal(const char *detail, const char *const texts[3]) {
+  static const char *const names[] = {"inputs", "parameters", "text"};
+  for (int i = 0; i < 3; i++) {
+    const size_t n = strlen(names[i]);
+    unsigned line, column;
+    if (strncmp(detail, names[i], n) != 0 || sscanf(detail + n, " %u:%u: ", &line, &column) != 2) continue;
+    const char *p = texts[i];
+    for (unsigned l = 1; l < line && p; l++) p = strchr(p, '\n') ? strchr(p, '\n') + 1 : NULL;
+    FUZZ_CHECK(p && column >= 1 && column <= strlen(p) + 1, "a place outside: %s", detail);
+    return;
+  }
+  FUZZ_CHECK(false, "no place: %s", detail);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  static hx__expr e;
+  static hx__expr_code code;
+  char *const all = fuzz_text(data, size);
+  char *parameters = strchr(all, '\n'), *text = parameters ? strchr(parameters + 1, '\n') : NULL;
+  if (text) {
+    *parameters++ = *text++ = '\0';
+    const hx_kernel_source source = {.text = text, .inputs = all, .parameters = parameters};
+    const char *const texts[] = {all, parameters, text};
+    const hx__fpenv was = hx__fpenv_enter();
+    if (hx__expr_compile(&source, &e) != HX_OK)
+      check_refusal(hx_error_detail(), texts);
+    else if (hx__expr_code_of(&e, &code))
+      for (hx__isa isa = HX__ISA_SSE2; isa <= HX__ISA_NEON; isa++) check_values(&e, &code, isa);
+    hx__fpenv_leave(was);
+  }
+  free(all);
+  return 0;
+}
