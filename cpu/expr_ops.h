@@ -105,6 +105,8 @@ INLINED v_u32 expr_FROM_U32(v_u32 x) {
   return (v_u32)(upper * 65536.0f + lower);
 }
 
+INLINED v_u32 expr_AS_I32(v_u32 x) { return x; }
+INLINED v_u32 expr_AS_F32(v_u32 x) { return x; }
 INLINED v_u32 expr_NEGATE_I(v_u32 x) { return 0u - x; }
 INLINED v_u32 expr_NOT_I(v_u32 x) { return ~x; }
 INLINED v_u32 expr_ABS_I(v_u32 x) { return v_absolute(x); }

@@ -42,6 +42,8 @@ static uint HX_TO_U32(float x) {
 }
 #define HX_FROM_I32(x) convert_float_rte(x)
 #define HX_FROM_U32(x) convert_float_rte(x)
+#define HX_AS_I32(x) as_int(x)
+#define HX_AS_F32(x) as_float(x)
 
 /* Modulo 2^32: of signed integers by way of unsigned ones. HX_I(x): as an int. */
 #define HX_I(x) as_int((uint)(x))

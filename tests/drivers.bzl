@@ -49,6 +49,7 @@ _OTHERS = [
     ("fields_test", "pocl", ["--devices", "pocl", "--memory", "hostptr", "--seed", "1"]),
     ("fields_test", "pocl", ["--devices", "pocl", "--memory", "copy", "--seed", "2"]),
     ("fields_test", "pocl", ["--devices", "pocl", "--memory", "svm-fine", "--seed", "3"]),
+    ("elementary_test", "pocl", ["pocl"]),
     ("map_test", "pocl", ["cpu,pocl", "hostptr", "60"]),
     ("map_test", "pocl", ["cpu,pocl", "copy", "60"]),
     ("memory_reuse_test", "pocl", ["cpu,pocl"]),

@@ -36,6 +36,8 @@
   X(TO_U32, 1, F32, U32)        \
   X(FROM_I32, 1, I32, F32)      \
   X(FROM_U32, 1, U32, F32)      \
+  X(AS_I32, 1, F32, I32)        \
+  X(AS_F32, 1, I32, F32)        \
   X(NEGATE_I, 1, I32, I32)      \
   X(NOT_I, 1, I32, I32)         \
   X(ABS_I, 1, I32, I32)         \

@@ -57,15 +57,52 @@ static bool is_type_word(const source *s) {
 }
 
 static const name *find_name(const parser *p, const token *t) {
-  for (unsigned i = 0; i < p->name_count; i++)
+  for (unsigned i = p->scope; i < p->name_count; i++)
     if (p->names[i].length == t->length && !memcmp(p->names[i].text, p->s.text + t->at, t->length)) return &p->names[i];
   return NULL;
 }
 
+/* Declares the name at `where` of a text. */
+static void declare(parser *p, unsigned value, const token *where, const char *text) {
+  if (p->name_count == HX__EXPR_NAMES) {
+    hx__source_fail(&p->s, where, "more than %u names", HX__EXPR_NAMES);
+    return;
+  }
+  p->names[p->name_count++] = (name){text + where->at, where->length, value};
+}
+
+static unsigned parse_body(parser *p);
+
+/* exp, log and others: their text, with the argument as x. */
+static unsigned parse_elementary(parser *p, const char *text, const char *name, const token *where) {
+  hx__source_advance(&p->s);
+  hx__source_expect(&p->s, '(');
+  const unsigned argument = hx__converted(p, where, parse_expression(p), HX_F32);
+  hx__source_expect(&p->s, ')');
+  if (p->s.status != HX_OK) return 0;
+  const source outer = p->s;
+  const unsigned names = p->name_count, scope = p->scope, depth = p->depth;
+  const bool inside = p->elementary;
+  p->scope = names;
+  p->depth = 0;
+  p->elementary = true;
+  hx__source_begin(&p->s, name, text);
+  declare(p, argument, &(token){.length = 1}, "x");
+  const unsigned v = parse_body(p);
+  const bool failed = p->s.status != HX_OK;
+  p->s = outer;
+  p->name_count = names, p->scope = scope, p->depth = depth;
+  p->elementary = inside;
+  if (failed) hx__source_fail(&p->s, where, "%s needs more values or names than are left", name);
+  return failed ? 0 : v;
+}
+
 static unsigned parse_name(parser *p) {
   const token where = p->s.token;
-  const function *const f = hx__function_at(&p->s);
+  const function *const f = hx__function_at(p);
   if (f) return parse_call(p, f, &where);
+  const char *elementary_name, *const elementary = hx__elementary_at(&p->s, &elementary_name);
+  if (elementary) return parse_elementary(p, elementary, elementary_name, &where);
   const name *const n = find_name(p, &where);
   if (n) {
     hx__source_advance(&p->s);
@@ -166,13 +203,9 @@ static unsigned parse_expression(parser *p) {
   return hx__apply_condition(p, &where, condition, a, b);
 }
 
-/* The name at the current token, which is declared. */
-static void declare(parser *p, unsigned value, const token *where, const char *text) {
-  if (p->name_count == HX__EXPR_NAMES) {
-    hx__source_fail(&p->s, where, "more than %u names", HX__EXPR_NAMES);
-    return;
-  }
-  p->names[p->name_count++] = (name){text + where->at, where->length, value};
+static bool is_function(const parser *p) {
+  const char *name;
+  return hx__function_at(p) || hx__elementary_at(&p->s, &name);
 }
 
 /* Reads a new name. */
@@ -181,7 +214,7 @@ static token parse_new_name(parser *p) {
   const quoted q = hx__source_quote(&p->s, &where);
   if (where.kind != TOKEN_NAME)
     hx__source_fail(&p->s, &where, "a name is expected before %s", q.text);
-  else if (is_type_word(&p->s) || hx__function_at(&p->s))
+  else if (is_type_word(&p->s) || is_function(p))
     hx__source_fail(&p->s, &where, "%s cannot be a name", q.text);
   else if (find_name(p, &where))
     hx__source_fail(&p->s, &where, "%s is declared twice", q.text);
@@ -229,14 +262,15 @@ static void parse_variable(parser *p) {
   if (p->s.status == HX_OK) declare(p, v, &where, p->s.text);
 }
 
-static void parse_text(parser *p, const char *text) {
-  hx__source_begin(&p->s, "text", text);
+/* Variables, the expression, and nothing else. */
+static unsigned parse_body(parser *p) {
   while (p->s.status == HX_OK && is_type_word(&p->s) && !hx__source_is_word(&p->s, "return")) parse_variable(p);
   if (hx__source_is_word(&p->s, "return")) hx__source_advance(&p->s);
-  p->e->result = parse_expression(p);
+  const unsigned v = parse_expression(p);
   hx__source_accept(&p->s, ';');
   if (p->s.token.kind != TOKEN_END)
     hx__source_fail(&p->s, &p->s.token, "an operator is expected before %s", hx__source_quote(&p->s, &p->s.token).text);
+  return v;
 }
 
 static hx_status check_text(const char *name, const char *text) {
@@ -260,7 +294,8 @@ hx_status hx__expr_compile(const hx_kernel_source *source, hx__expr *out) {
   out->parameters =
       parse_list(&p, "parameters", parameters, HX__EXPR_PARAMETER, out->parameter_type, HX__EXPR_PARAMETERS);
   if (p.s.status != HX_OK) return p.s.status;
-  parse_text(&p, source->text);
+  hx__source_begin(&p.s, "text", source->text);
+  out->result = parse_body(&p);
   if (p.s.status == HX_OK) hx__expr_remove_unused(out);
   return p.s.status;
 }

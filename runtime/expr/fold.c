@@ -74,6 +74,8 @@ uint32_t hx__expr_fold(hx__expr_op op, uint32_t x, uint32_t y, uint32_t z) {
     CASE(TO_U32, to_u32(a));
     CASE(FROM_I32, as_bits((float)i));
     CASE(FROM_U32, as_bits((float)x));
+    CASE(AS_I32, x);
+    CASE(AS_F32, x);
     CASE(NEGATE_I, 0u - x);
     CASE(NOT_I, ~x);
     CASE(ABS_I, i < 0 ? 0u - x : x);

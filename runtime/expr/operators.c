@@ -108,15 +108,19 @@ const binary_operator *hx__operator_at(const parser *p, unsigned least) {
 }
 
 static const function functions[] = {
-    {"fabsf", FOR_FLOATS(ABS_F)},           {"sqrtf", FOR_FLOATS(SQRT_F)},       {"floorf", FOR_FLOATS(FLOOR_F)},
-    {"ceilf", FOR_FLOATS(CEIL_F)},          {"truncf", FOR_FLOATS(TRUNC_F)},     {"rintf", FOR_FLOATS(RINT_F)},
-    {"fminf", FOR_FLOATS(MIN_F)},           {"fmaxf", FOR_FLOATS(MAX_F)},        {"fmaf", FOR_FLOATS(FMA_F)},
-    {"abs", FOR_INTEGERS(ABS_I, CONSTANT)}, {"min", FOR_INTEGERS(MIN_I, MIN_U)}, {"max", FOR_INTEGERS(MAX_I, MAX_U)},
+    {"fabsf", FOR_FLOATS(ABS_F), false},        {"sqrtf", FOR_FLOATS(SQRT_F), false},
+    {"floorf", FOR_FLOATS(FLOOR_F), false},     {"ceilf", FOR_FLOATS(CEIL_F), false},
+    {"truncf", FOR_FLOATS(TRUNC_F), false},     {"rintf", FOR_FLOATS(RINT_F), false},
+    {"fminf", FOR_FLOATS(MIN_F), false},        {"fmaxf", FOR_FLOATS(MAX_F), false},
+    {"fmaf", FOR_FLOATS(FMA_F), false},         {"abs", FOR_INTEGERS(ABS_I, CONSTANT), false},
+    {"min", FOR_INTEGERS(MIN_I, MIN_U), false}, {"max", FOR_INTEGERS(MAX_I, MAX_U), false},
+    {"as_int", FOR_FLOATS(AS_I32), true},       {"as_float", FOR_INTEGERS(AS_F32, AS_F32), true},
 };
 
-const function *hx__function_at(const source *s) {
+const function *hx__function_at(const parser *p) {
   for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++)
-    if (hx__source_is_word(s, functions[i].name)) return &functions[i];
+    if (hx__source_is_word(&p->s, functions[i].name) && (p->elementary || !functions[i].elementary))
+      return &functions[i];
   return NULL;
 }
 
@@ -147,7 +151,8 @@ unsigned hx__apply_function(parser *p, const token *where, const function *f, un
     return 0;
   }
   for (unsigned i = 0; i < count; i++) arg[i] = hx__converted(p, where, arg[i], type);
-  return apply(p, where, op, type, arg[0], arg[1], arg[2]);
+  const hx_type result = op == HX__EXPR_AS_I32 ? HX_I32 : op == HX__EXPR_AS_F32 ? HX_F32 : type;
+  return apply(p, where, op, result, arg[0], arg[1], arg[2]);
 }
 
 unsigned hx__apply_condition(parser *p, const token *where, unsigned condition, unsigned a, unsigned b) {

@@ -17,6 +17,8 @@ typedef struct parser {
   hx__expr *e;
   name names[HX__EXPR_NAMES];
   unsigned name_count, depth;
+  unsigned scope;  /* the first name that is visible */
+  bool elementary; /* the text is one of elementary.c */
 } parser;
 
 enum { TYPES = HX_U32 + 1 };
@@ -47,6 +49,7 @@ typedef struct binary_operator {
 typedef struct function {
   const char *name;
   by_type operations;
+  bool elementary; /* only the texts of elementary.c have it */
 } function;
 
 /* Values are numbers of the expression's list, or 0 once the parser has failed. `where` is what an error is about. */
@@ -60,7 +63,10 @@ unsigned hx__apply_function(parser *p, const token *where, const function *f, un
 
 /* The operator at the current token whose precedence is at least this, or NULL; the function, or NULL; its operands. */
 const binary_operator *hx__operator_at(const parser *p, unsigned least);
-const function *hx__function_at(const source *s);
+const function *hx__function_at(const parser *p);
 unsigned hx__operands_of(const function *f);
+
+/* The text of the elementary function at the current token, or NULL; *name: its name. */
+const char *hx__elementary_at(const source *s, const char **name);
 
 #endif

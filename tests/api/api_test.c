@@ -105,7 +105,7 @@ static void bad_tasks(void) {
   t = hx_reduce(HX_SUM, HX_F32, x, 5, out);
   t.kind = (hx_kind)0;
   REFUSED(t, "kind");
-  t.kind = (hx_kind)6;
+  t.kind = (hx_kind)7;
   REFUSED(t, "kind");
   reset_arrays();
   CHECK_REFUSED(hx_offload(hx, NULL, NULL), HX_INVALID_ARGUMENT, "task");

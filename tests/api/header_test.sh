@@ -29,7 +29,7 @@ int main(void) {
   inputs[0] = &x;
   hx_task t = hx_map(k, inputs, 1, 0, &x);
   t.map.n = 0;
-  return hx_compile(0, &s, &k) == HX_OK && hx_kernel_type(k) == HX_F32;
+  return hx_compile(0, &s, &k) == HX_OK && hx_kernel_type(k) == HX_F32 && hx_offload(0, &t, 0) == HX_OK;
 }
 SOURCE
 passed=0 failed=0

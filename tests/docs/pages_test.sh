@@ -41,7 +41,7 @@ compile_c() {
 # A block without main is compiled inside a function, where the names that it may use are declared.
 compile_fragment() {
   {
-    echo '#include <hx.h>'
+    echo '#include <hx_map.h>' # and hx.h
     echo '#include <stdio.h>'
     echo 'void fragment(hx_context *hx, size_t m, size_t n, size_t k, float *x, float *y, float *a, float *b, float *c);'
     echo 'void fragment(hx_context *hx, size_t m, size_t n, size_t k, float *x, float *y, float *a, float *b, float *c) {'
@@ -102,6 +102,7 @@ done
 try products.cc c++ -std=c++17 -O1 -Wall -Wextra -Wpedantic -Werror -I"$tree/examples/cpp" \
   "$tree/examples/cpp/products.cc" -o "$scratch/products" $(pkg-config --cflags --libs hx)
 run_example async
+run_example distance
 run_example kmeans "$iris"
 run_example kmeans "$iris" 20
 run_example matmul

@@ -88,6 +88,17 @@ static const golden goldens[] = {
     {"ceilf(-0.5f)", HX_F32, 0x80000000u},
     {"truncf(-0.5f)", HX_F32, 0x80000000u},
     {"rintf(2.5f)", HX_F32, 0x40000000u},
+    {"expf(0)", HX_F32, 0x3f800000u},
+    {"expf(-1.0f / 0.0f)", HX_F32, 0},
+    {"expf(89.5f)", HX_F32, 0x7f800000u},
+    {"logf(1)", HX_F32, 0},
+    {"logf(0)", HX_F32, 0xff800000u},
+    {"logf(-1)", HX_F32, 0x7fc00000u},
+    {"logf(1.0f / 0.0f)", HX_F32, 0x7f800000u},
+    {"tanhf(-0.0f)", HX_F32, 0x80000000u},
+    {"tanhf(20)", HX_F32, 0x3f800000u},
+    {"erff(-9)", HX_F32, 0xbf800000u},
+    {"float c = 1; float t = expf(c - 1); t + c", HX_F32, 0x40000000u},
     {"min(-1, 1)", HX_I32, 0xffffffffu},
     {"min(-1, 1u)", HX_U32, 1},
     {"max(3, 4)", HX_I32, 4},
@@ -136,6 +147,12 @@ static const refusal refusals[] = {
     {"x +\n  y", "float x", NULL, "text 2:3: 'y' is not an input, a parameter or a variable"},
     {"x + yy1", "float x", "float y", "text 1:5: 'yy1' is not an input, a parameter or a variable"},
     {"pow(1, 2)", NULL, NULL, "text 1:1: 'pow' is not a function; docs/USER_KERNELS.md lists them"},
+    {"as_int(1.0f)", NULL, NULL, "text 1:1: 'as_int' is not a function; docs/USER_KERNELS.md lists them"},
+    {"expf(as_float(1))", NULL, NULL, "text 1:6: 'as_float' is not a function; docs/USER_KERNELS.md lists them"},
+    {"expf", NULL, NULL, "text 1:5: '(' is expected before the end"},
+    {"expf()", NULL, NULL, "text 1:6: an expression is expected before ')'"},
+    {"1 + expf(1, 2)", NULL, NULL, "text 1:11: ')' is expected before ','"},
+    {"float expf = 1; 1", NULL, NULL, "text 1:7: 'expf' cannot be a name"},
     {"x(1)", "float x", NULL, "text 1:2: an operator is expected before '('"},
     {"fabsf", NULL, NULL, "text 1:6: '(' is expected before the end"},
     {"fabsf()", NULL, NULL, "text 1:1: fabsf takes 1 argument"},
@@ -240,6 +257,9 @@ static void check_limits(void) {
   check_limit(repeated("", "x?1:", 200, "2"), "text 1:255: more than 64");
   check_limit(repeated("x*3", "+x*3", 253, ""), NULL); /* x, 3, x * 3 and 253 sums */
   check_limit(repeated("x*3", "+x*3", 254, ""), "text 1:1016: more than 256 values");
+  check_limit(repeated("0", "+expf(x+1)*expf(x+2)*expf(x+3)*expf(x+4)*expf(x+5)*expf(x+6)*expf(x+7)*expf(x+8)", 1, ""),
+              "needs more values or names than are left");
+  check_limit(repeated("", "expf(", 100, "x"), "more than 64");
   check_limit(repeated("1", "+1", 254, ""), NULL); /* x, 1 and the sums that constants give */
   /* x / 2 - (x / 3 - (x / 4 ...: every quotient waits for what follows it */
   char wide[2000] = "";

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * hx_map and hx_map_reduce: random expressions have the bits of a scalar interpreter (expr_tree.h), on every instruction set
- * that the machine has, for every kind of data, at sizes around every boundary of vector, group, leaf and chunk, for
- * any 4-byte alignment, in place and not, with any share of the devices, synchronously, in the background and in lists.
- * Nothing else is written. Usage: map_test [devices [memory [cases [seed]]]] */
+ * hx_map and hx_map_reduce: random expressions have the bits of a scalar interpreter (expr_tree.h), on every
+ * instruction set that the machine has, for every kind of data, at sizes around every boundary of vector, group, leaf
+ * and chunk, for any 4-byte alignment, in place and not, with any share of the devices, synchronously, in the
+ * background and in lists. Nothing else is written. Usage: map_test [devices [memory [cases [seed]]]] */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * exp, log, tanh and erf as texts in the language of user kernels, of an x: each is one fixed sequence of operations
+ * that IEEE 754 rounds, so that its bits are the same wherever it is computed. as_int and as_float, which only these
+ * texts have, are the same bits with another type; what they give of a NaN is never a part of a result. Polynomials are
+ * minimax fits by weighted least squares in double. Errors: tests/expr/elementary_test.c. */
+#include "runtime/expr/parser.h"
+
+/* x = n ln 2 + r, |r| <= ln 2 / 2. The sum with 1.5 * 2^23 rounds n to an integer. 2^n is applied as two factors, so
+ * that denormal results are rounded once, and too large ones become infinite. */
+#define EXP                                                          \
+  "float c = x > 89.0f ? 89.0f : x < -104.0f ? -104.0f : x;"         \
+  "float t = fmaf(c, 0x1.715476p+0f, 0x1.8p+23f);"                   \
+  "float n = t - 0x1.8p+23f;"                                        \
+  "int i = as_int(t) - 0x4b400000;"                                  \
+  "float r = fmaf(n, 0x1.05c610p-29f, fmaf(n, -0x1.62e430p-1f, c));" \
+  "float q = fmaf(0x1.a1aef0p-13f, r, 0x1.6d9782p-10f);"             \
+  "float q2 = fmaf(fmaf(q, r, 0x1.111084p-7f), r, 0x1.555480p-5f);"  \
+  "float q3 = fmaf(fmaf(q2, r, 0x1.555556p-3f), r, 0.5f);"           \
+  "float p = fmaf(fmaf(q3, r, 1.0f), r, 1.0f);"                      \
+  "int h = i >> 1;"                                                  \
+  "p * as_float((h + 127) << 23) * as_float((i - h + 127) << 23)"
+
+/* x = 2^k (1 + f) with 1 + f in [2/3, 4/3). Denormals are scaled first. */
+#define LOG                                                           \
+  "int denormal = x < 0x1p-126f;"                                     \
+  "int b = as_int(denormal ? x * 0x1p+23f : x);"                      \
+  "int e = (b - 0x3f2aaaab) >> 23;"                                   \
+  "float f = as_float(b - (e << 23)) - 1.0f;"                         \
+  "float k = (float)(denormal ? e - 23 : e);"                         \
+  "float q = fmaf(-0x1.10c81ep-3f, f, 0x1.1efcaep-3f);"               \
+  "float q2 = fmaf(fmaf(q, f, -0x1.eea542p-4f), f, 0x1.1eb5f6p-3f);"  \
+  "float q3 = fmaf(fmaf(q2, f, -0x1.55cdd4p-3f), f, 0x1.99d272p-3f);" \
+  "float q4 = fmaf(fmaf(q3, f, -0x1.fffd66p-3f), f, 0x1.555500p-2f);" \
+  "float r = fmaf(f * f, fmaf(q4, f, -0.5f), f);"                     \
+  "float l = fmaf(k, 0x1.62e430p-1f, fmaf(k, -0x1.05c610p-29f, r));"  \
+  "x > 0.0f ? (x < 1.0f / 0.0f ? l : x) : x == 0.0f ? -1.0f / 0.0f : 0.0f / 0.0f"
+
+/* Odd functions: of |x|, with the sign of x. A polynomial in x^2 near 0, exp elsewhere. */
+#define SIGNED "as_float(as_int(t) | (as_int(x) & 0x80000000))"
+
+#define TANH                                                         \
+  "float a = fabsf(x);"                                              \
+  "float s = a * a;"                                                 \
+  "float q = fmaf(-0x1.958744p-8f, s, 0x1.584a0ap-6f);"              \
+  "float q2 = fmaf(fmaf(q, s, -0x1.b90cd2p-5f), s, 0x1.110c8ap-3f);" \
+  "float small = fmaf(a * s, fmaf(q2, s, -0x1.555548p-2f), a);"      \
+  "float t = a < 0.55f ? small : 1.0f - 2.0f / (expf(a + a) + 1.0f);" SIGNED
+
+/* From 0.94 on 1 - exp(g), where g is a polynomial near the logarithm of erfc. */
+#define ERF                                                            \
+  "float a = fabsf(x);"                                                \
+  "float s = a * a;"                                                   \
+  "float q = fmaf(0x1.589466p-14f, s, -0x1.a8fc68p-11f);"              \
+  "float q2 = fmaf(fmaf(q, s, 0x1.54a490p-8f), s, -0x1.b80b0ep-6f);"   \
+  "float q3 = fmaf(fmaf(q2, s, 0x1.ce2de2p-4f), s, -0x1.812742p-2f);"  \
+  "float small = fmaf(a, fmaf(q3, s, 0x1.06eba8p-3f), a);"             \
+  "float c = a > 3.95f ? 3.95f : a;"                                   \
+  "float g = fmaf(0x1.98d5e4p-13f, c, -0x1.8da232p-9f);"               \
+  "float g2 = fmaf(fmaf(g, c, 0x1.6b8ed8p-6f), c, -0x1.a96562p-4f);"   \
+  "float g3 = fmaf(fmaf(g2, c, -0x1.4647b0p-1f), c, -0x1.20ac32p+0f);" \
+  "float t = a < 0.94f ? small : 1.0f - expf(fmaf(g3, c, -0x1.b21af8p-13f));" SIGNED
+
+static const struct {
+  const char *name, *text;
+} functions[] = {{"expf", EXP}, {"logf", LOG}, {"tanhf", TANH}, {"erff", ERF}};
+
+const char *hx__elementary_at(const source *s, const char **name) {
+  for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++)
+    if (hx__source_is_word(s, functions[i].name)) {
+      *name = functions[i].name;
+      return functions[i].text;
+    }
+  return NULL;
+}
