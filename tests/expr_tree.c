@@ -71,6 +71,7 @@ static node *new_node(tree *t, kind k, hx_type type) {
 }
 
 static hx_type common(const node *a, const node *b) {
+  if (!a || !b) abort();
   if (a->type == HX_F32 || b->type == HX_F32) return HX_F32;
   return a->type == HX_U32 || b->type == HX_U32 ? HX_U32 : HX_I32;
 }
@@ -120,6 +121,7 @@ static node *draw_operator(tree *t, kind k, const row *rows, unsigned which, uns
     kid[i] = draw_node(t, depth);
     if (r->integers) kid[i] = integer(t, kid[i]);
   }
+  if (!kid[0]) abort();
   if (is(r->text, "abs") && kid[0]->type != HX_I32) kid[0] = cast(t, kid[0], HX_I32);
   hx_type type = kid[1] ? common(kid[0], kid[1]) : kid[0]->type;
   if (k == CALL && !r->integers) type = HX_F32;
@@ -347,13 +349,10 @@ static value compute_unary(const node *n, value a) {
 static value compute(const node *n, const uint32_t *const inputs[], const hx_value *parameters, size_t i) {
   value kid[3] = {of_int(0), of_int(0), of_int(0)};
   for (int k = 0; k < 3 && n->kid[k]; k++) kid[k] = compute(n->kid[k], inputs, parameters, i);
+  if (n->kind == INPUT) return (value){.type = n->type, .u = inputs[n->which][i]};
+  if (n->kind == PARAMETER) return (value){.type = n->type, .u = parameters[n->which].u32};
+  if (n->kind == LITERAL) return (value){.type = n->type, .u = n->bits};
   switch (n->kind) {
-    case INPUT:
-      return (value){.type = n->type, .u = inputs[n->which][i]};
-    case PARAMETER:
-      return (value){.type = n->type, .u = parameters[n->which].u32};
-    case LITERAL:
-      return (value){.type = n->type, .u = n->bits};
     case UNARY:
       return compute_unary(n, kid[0]);
     case BINARY:
@@ -362,7 +361,7 @@ static value compute(const node *n, const uint32_t *const inputs[], const hx_val
       return convert(is_true(kid[0]) ? kid[1] : kid[2], n->type);
     case CAST:
       return convert(kid[0], n->type);
-    case CALL:
+    default:
       break;
   }
   return compute_call(n, kid[0], kid[1], kid[2]);

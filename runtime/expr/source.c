@@ -118,7 +118,7 @@ static void read_integer(source *s, token *t, const char *digits) {
 }
 
 static void read_number(source *s, token *t) {
-  char digits[NUMBER_TEXT];
+  char digits[NUMBER_TEXT] = "";
   t->length = number_length(s->text + t->at);
   if (t->length >= sizeof digits) {
     hx__source_fail(s, t, "a number of %zu characters is too long", t->length);

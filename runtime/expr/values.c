@@ -24,7 +24,7 @@ unsigned hx__expr_apply(hx__expr *e, hx__expr_op op, hx_type type, unsigned a, u
   hx__expr_value v = {.op = (uint8_t)op, .type = (uint8_t)type};
   uint32_t bits[3] = {0};
   bool constant = true;
-  for (unsigned i = 0; i < operands; i++) {
+  for (unsigned i = 0; i < 3 && i < operands; i++) {
     const hx__expr_value *const operand = &e->value[arg[i]];
     v.arg[i] = (uint16_t)arg[i];
     bits[i] = operand->bits;

@@ -275,8 +275,12 @@ static void check_limits(void) {
 
 /* ---- arguments */
 
-static void check_arguments(void) {
-  hx_kernel *k = NULL, *none = NULL;
+static float x[64] = {1, 2, 3}, y[64], out[64];
+static const void *inputs[] = {x, y};
+static const hx_value a = {.f32 = 2};
+
+static void check_sources(void) {
+  hx_kernel *k = NULL;
   hx_kernel_source source = {.text = "x * a", .inputs = "float x, float y", .parameters = "float a"};
   CHECK_REFUSED(hx_compile(NULL, &source, &k), HX_INVALID_ARGUMENT, "hx is NULL");
   CHECK_REFUSED(hx_compile(hx, NULL, &k), HX_INVALID_ARGUMENT, "source is NULL");
@@ -288,21 +292,19 @@ static void check_arguments(void) {
   CHECK_REFUSED(hx_compile(hx, &source, &k), HX_INVALID_ARGUMENT, "text of the source is NULL");
   CHECK(hx_kernel_type(NULL) == 0, "type of NULL");
   hx_kernel_free(NULL);
-  source.text = "x * a";
-  CHECK_OK(hx_compile(hx, &source, &k));
+}
 
-  float x[64] = {1, 2, 3}, y[64], out[64];
-  const void *inputs[] = {x, y}, *missing[] = {x, NULL}, *misaligned[] = {(char *)x + 1, y};
-  const void *high[] = {(const void *)(UINTPTR_MAX - 63), y};
-  const hx_value a = {.f32 = 2};
-  hx_value value;
-  memset(out, 0x55, sizeof out);
 #define REFUSED(task_of, words)                                                \
   do {                                                                         \
     const hx_task refused = task_of;                                           \
     CHECK_REFUSED(hx_offload(hx, &refused, NULL), HX_INVALID_ARGUMENT, words); \
   } while (0)
-  REFUSED(hx_map(none, inputs, 8, &a, out), "kernel is NULL");
+
+static void check_maps(const hx_kernel *k) {
+  const void *missing[] = {x, NULL}, *misaligned[] = {(char *)x + 1, y};
+  const void *high[] = {(const void *)(UINTPTR_MAX - 63), y};
+  memset(out, 0x55, sizeof out);
+  REFUSED(hx_map(NULL, inputs, 8, &a, out), "kernel is NULL");
   REFUSED(hx_map(k, NULL, 8, &a, out), "inputs is NULL, and the kernel has 2");
   REFUSED(hx_map(k, inputs, 8, NULL, out), "parameters is NULL, and the kernel has 1");
   REFUSED(hx_map(k, missing, 8, &a, out), "inputs[1] is NULL with n = 8");
@@ -313,14 +315,6 @@ static void check_arguments(void) {
   REFUSED(hx_map(k, inputs, SIZE_MAX / 4 + 1, &a, out), "its bytes overflow size_t");
   REFUSED(hx_map(k, inputs, 8, &a, x + 1), "shares an element with inputs[0]");
   REFUSED(hx_map(k, inputs, 8, &a, y + 7), "shares an element with inputs[1]");
-  REFUSED(hx_map_reduce(HX_SUM, none, inputs, 8, &a, &value), "kernel is NULL");
-  REFUSED(hx_map_reduce(HX_DOT, k, inputs, 8, &a, &value), "op is HX_DOT");
-  REFUSED(hx_map_reduce((hx_op)0, k, inputs, 8, &a, &value), "HX_SUM to HX_PROD (1 to 9) are known");
-  REFUSED(hx_map_reduce((hx_op)10, k, inputs, 8, &a, &value), "op is 10");
-  REFUSED(hx_map_reduce(HX_MAX, k, inputs, 0, &a, &value), "n is 0: HX_MAX has no value");
-  REFUSED(hx_map_reduce(HX_SUM, k, inputs, 8, &a, NULL), "out is NULL");
-  REFUSED(hx_map_reduce(HX_SUM, k, inputs, 8, &a, (hx_value *)(void *)(x + 1)), "not aligned to 8 bytes");
-  REFUSED(hx_map_reduce(HX_SUM, k, inputs, 8, &a, (hx_value *)(void *)x), "shares an element with inputs[0]");
   hx_task task = hx_map(k, inputs, 8, &a, out);
   task.reserved[1] = 1;
   REFUSED(task, "reserved[1] of the task is 1");
@@ -328,9 +322,24 @@ static void check_arguments(void) {
   task.gpu_share = 2;
   REFUSED(task, "gpu_share is 2");
   for (size_t i = 0; i < 64; i++) CHECK(((uint32_t *)(void *)out)[i] == 0x55555555u, "out[%zu] was written", i);
+}
 
+static void check_reductions(const hx_kernel *k) {
+  hx_value value;
+  REFUSED(hx_map_reduce(HX_SUM, NULL, inputs, 8, &a, &value), "kernel is NULL");
+  REFUSED(hx_map_reduce(HX_DOT, k, inputs, 8, &a, &value), "op is HX_DOT");
+  REFUSED(hx_map_reduce((hx_op)0, k, inputs, 8, &a, &value), "HX_SUM to HX_PROD (1 to 9) are known");
+  REFUSED(hx_map_reduce((hx_op)10, k, inputs, 8, &a, &value), "op is 10");
+  REFUSED(hx_map_reduce(HX_MAX, k, inputs, 0, &a, &value), "n is 0: HX_MAX has no value");
+  REFUSED(hx_map_reduce(HX_SUM, k, inputs, 8, &a, NULL), "out is NULL");
+  REFUSED(hx_map_reduce(HX_SUM, k, inputs, 8, &a, (hx_value *)(void *)(x + 1)), "not aligned to 8 bytes");
+  REFUSED(hx_map_reduce(HX_SUM, k, inputs, 8, &a, (hx_value *)(void *)x), "shares an element with inputs[0]");
+}
+
+static void check_accepted(const hx_kernel *k) {
+  hx_value value;
   /* Ends of arrays may touch, and the output may be an input. */
-  task = hx_map(k, inputs, 8, &a, x + 8);
+  hx_task task = hx_map(k, inputs, 8, &a, x + 8);
   CHECK_OK(hx_offload(hx, &task, NULL));
   CHECK(x[8] == 2 && x[10] == 6, "x[8] is %g", (double)x[8]);
   task = hx_map(k, inputs, 8, &a, x);
@@ -342,6 +351,15 @@ static void check_arguments(void) {
   value.u64 = 1;
   CHECK_OK(hx_offload(hx, &task, NULL));
   CHECK(value.u64 == 0, "empty sum %llx", (unsigned long long)value.u64);
+}
+
+static void check_arguments(void) {
+  hx_kernel *k;
+  check_sources();
+  CHECK_OK(compile("x * a", "float x, float y", "float a", &k));
+  check_maps(k);
+  check_reductions(k);
+  check_accepted(k);
   hx_kernel_free(k);
 }
 
