@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * From a list of values to steps, in the order of the list. A value stays in the accumulator if its only use is the
- * next operation; otherwise it is also saved to a temporary, which is free again after its last use. */
+ * From a list of values to steps, in the order of the list, except that a comparison comes just before the condition
+ * that it is for. A value stays in the accumulator if its only use is the next operation; otherwise it is also saved to
+ * a temporary, which is free again after its last use. */
 #include "cpu/cpu.h"
 
 #include <string.h>
@@ -10,7 +11,10 @@
 typedef struct coder {
   const hx__expr *e;
   hx__expr_code *code;
-  unsigned accumulator;               /* the value in it */
+  unsigned accumulator;            /* the value in it */
+  uint16_t order[HX__EXPR_VALUES]; /* the operations as they are computed */
+  uint16_t place[HX__EXPR_VALUES]; /* of an operation in that order */
+  unsigned operations;
   uint16_t uses[HX__EXPR_VALUES];     /* that are left */
   bool is_mask[HX__EXPR_VALUES];      /* a comparison that was not made a number */
   bool joined[HX__EXPR_VALUES];       /* a product that is computed by the addition after it */
@@ -128,11 +132,35 @@ static void save(coder *c, unsigned v) {
   emit(c, HX__STEP_SAVE, HX__FORM_M, operand_of(c, v), no_operand);
 }
 
-/* The operation after v that is not computed together with another one. */
+/* The operation after v that is not computed together with another one; the number of values: there is none. */
 static unsigned next_operation(const coder *c, unsigned v) {
-  do v++;
-  while (v < c->e->count && (is_leaf(c, v) || c->joined[v]));
-  return v;
+  unsigned place = c->place[v] + 1u;
+  while (place < c->operations && c->joined[c->order[place]]) place++;
+  return place < c->operations ? c->order[place] : c->e->count;
+}
+
+/* Whether a condition is a comparison of leaves that nothing else uses, and so may be computed late. */
+static bool may_wait(const coder *c, unsigned condition) {
+  const hx__expr_value *const v = &c->e->value[condition];
+  return hx__expr_is_comparison((hx__expr_op)v->op) && c->uses[condition] == 1 && is_leaf(c, v->arg[0]) &&
+         is_leaf(c, v->arg[1]);
+}
+
+static void append(coder *c, unsigned v) {
+  c->place[v] = (uint16_t)c->operations;
+  c->order[c->operations++] = (uint16_t)v;
+}
+
+static void set_order(coder *c) {
+  const hx__expr *const e = c->e;
+  bool waits[HX__EXPR_VALUES] = {false};
+  for (unsigned v = 0; v < e->count; v++)
+    if (e->value[v].op == HX__EXPR_SELECT && may_wait(c, e->value[v].arg[0])) waits[e->value[v].arg[0]] = true;
+  for (unsigned v = 0; v < e->count; v++) {
+    if (is_leaf(c, v) || waits[v]) continue;
+    if (e->value[v].op == HX__EXPR_SELECT && waits[e->value[v].arg[0]]) append(c, e->value[v].arg[0]);
+    append(c, v);
+  }
 }
 
 /* The product that an addition computes, too; NONE: there is none. */
@@ -160,7 +188,8 @@ static bool takes_from_accumulator(const coder *c, unsigned v, unsigned operand)
 /* Products whose only use is the addition that follows them. */
 static void join_products(coder *c) {
   const hx__expr *const e = c->e;
-  for (unsigned v = 0; v < e->count; v++) {
+  for (unsigned i = 0; i < c->operations; i++) {
+    const unsigned v = c->order[i];
     if (e->value[v].op != HX__EXPR_MUL_F || c->uses[v] != 1) continue;
     const unsigned next = next_operation(c, v);
     if (next == e->count || e->value[next].op != HX__EXPR_ADD_F) continue;
@@ -210,9 +239,11 @@ bool hx__expr_code_of(const hx__expr *e, hx__expr_code *out) {
   memset(c.temporary, HX__EXPR_TEMPORARIES, sizeof c.temporary);
   for (unsigned v = 0; v < e->count; v++)
     for (unsigned i = 0; i < hx__expr_operands((hx__expr_op)e->value[v].op); i++) c.uses[e->value[v].arg[i]]++;
+  set_order(&c);
   join_products(&c);
-  for (unsigned v = 0; v < e->count; v++) {
-    if (is_leaf(&c, v) || c.joined[v]) continue;
+  for (unsigned i = 0; i < c.operations; i++) {
+    const unsigned v = c.order[i];
+    if (c.joined[v]) continue;
     code_operation(&c, v);
     const unsigned next = next_operation(&c, v);
     const bool stays = v == e->result || (c.uses[v] == 1 && takes_from_accumulator(&c, next, v));
