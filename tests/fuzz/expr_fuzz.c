@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Texts of user kernels: the first line is the inputs, the second the parameters, the rest the expression. Whatever they
- * contain, hx_compile refuses them with a place inside them, or the steps of every instruction set of this machine give
- * the bits of the operations one after the other. */
+ * Texts of user kernels: the first line is the inputs, the second the parameters, the rest the expression. Whatever
+ * they contain, hx_compile refuses them with a place inside them, or the steps of every instruction set of this machine
+ * give the bits of the operations one after the other. */
 #include <string.h>
 
 #include "cpu/cpu.h"
@@ -15,7 +15,8 @@
 static uint32_t input[HX__EXPR_INPUTS][ELEMENTS];
 
 int LLVMFuzzerInitialize(int *argc, char ***argv) {
-  static const uint32_t some[] = {0, 0x80000000u, 1, 0x3f800000u, 0xbfc00000u, 0x7f800000u, 0x7fc00000u, 0x4f000000u, 77};
+  static const uint32_t some[] = {0,           0x80000000u, 1,           0x3f800000u, 0xbfc00000u,
+                                  0x7f800000u, 0x7fc00000u, 0x4f000000u, 77};
   for (unsigned a = 0; a < HX__EXPR_INPUTS; a++)
     for (unsigned i = 0; i < ELEMENTS; i++) input[a][i] = i % 3 ? (i * 2654435761u) ^ a << 9 : some[(i / 3 + a) % 9];
   return (void)argc, (void)argv, 0;
