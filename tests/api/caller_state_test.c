@@ -9,6 +9,7 @@
 
 #include "runtime/api/explain.h"
 #include "runtime/base/clock.h"
+#include "runtime/hx_map.h"
 #include "reference/data.h"
 #include "tests/scenario.h"
 
@@ -227,7 +228,28 @@ static void thread_cancelled_in_a_call(void) {
 
 enum { STACK_BYTES = SANITIZED ? 1 << 20 : 64 << 10, PAINT = 0x5a };
 
+/* The compiler at its greatest depth, and the evaluator with temporaries and a remainder. */
+static void call_kernels(hx_context *hx) {
+  static float out[N];
+  char text[256] = "";
+  hx_value value;
+  hx_kernel *k = NULL;
+  const hx_kernel_source source = {.text = text, .inputs = "float x, float y"};
+  const void *inputs[] = {x, x};
+  memset(text, '(', 60);
+  strcat(text, "erff(expf(x) * tanhf(y))");
+  memset(text + strlen(text), ')', 60);
+  CHECK_OK(hx_compile(hx, &source, &k));
+  for (size_t n = 1; k && n <= N; n = 3 * n + 7) {
+    const hx_task map = hx_map(k, inputs, n, NULL, out), reduce = hx_map_reduce(HX_ARGMAX, k, inputs, n, NULL, &value);
+    CHECK_OK(hx_offload(hx, &map, NULL));
+    CHECK_OK(hx_offload(hx, &reduce, NULL));
+  }
+  hx_kernel_free(k);
+}
+
 static void call_everything(hx_context *hx) {
+  call_kernels(hx);
   hx_value value;
   for (int op = HX_SUM; op <= HX_PROD; op++)
     for (size_t n = 1; n <= N; n *= 8) {

@@ -208,7 +208,7 @@ static void compute_reduction(const cpu_stream *stream, const hx__request *reque
   }
 }
 
-static void compute_map(const cpu_stream *stream, const hx__request *request, hx__chunk chunk) {
+static void compute_map(cpu_stream *stream, const hx__request *request, hx__chunk chunk) {
   const hx__work *const w = request->work;
   const size_t first = chunk.first * HX__LEAF;
   const hx__inputs inputs = hx__inputs_from(w, first);
@@ -218,9 +218,7 @@ static void compute_map(const cpu_stream *stream, const hx__request *request, hx
 
 /* The elements of a leaf are computed, then reduced while they are in the first cache: the slots are those of an array
  * of them. */
-static __attribute__((noinline)) void compute_map_reduction(const cpu_stream *stream, const hx__request *request,
-                                                            hx__chunk chunk) {
-  _Alignas(CACHE_LINE) uint32_t leaf[HX__LEAF];
+static void reduce_map(const cpu_stream *stream, const hx__request *request, hx__chunk chunk, uint32_t *leaf) {
   const hx__work *const w = request->work;
   const hx__cpu_kernels *const cpu = stream->kernels;
   hx__leaf_fn *const reduce = cpu->leaf[w->fields->op][w->fields->type];
@@ -230,6 +228,24 @@ static __attribute__((noinline)) void compute_map_reduction(const cpu_stream *st
     cpu->evaluate(&w->kernel->code, inputs.p, w->parameter, n, leaf);
     reduce(leaf, NULL, n, HX__IN_L2, request->slots + i);
   }
+}
+
+static __attribute__((noinline)) void reduce_map_on_stack(const cpu_stream *stream, const hx__request *request,
+                                                          hx__chunk chunk) {
+  _Alignas(CACHE_LINE) uint32_t leaf[HX__LEAF];
+  reduce_map(stream, request, chunk, leaf);
+}
+
+/* As compute_lines: small tasks must not allocate, and larger ones have less of the stack left. */
+static void compute_map_reduction(cpu_stream *stream, const hx__request *request, hx__chunk chunk) {
+  const bool small = request->work->units <= HX__ONE_THREAD_ELEMENTS;
+  scratch *const s = small ? NULL : take_scratch(stream, HX__LEAF * sizeof(uint32_t));
+  if (!s) {
+    reduce_map_on_stack(stream, request, chunk);
+    return;
+  }
+  reduce_map(stream, request, chunk, s->p);
+  return_scratch(stream, s);
 }
 
 static hx__outcome cpu_begin(hx__stream *stream, const hx__request *request) {
