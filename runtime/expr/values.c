@@ -37,7 +37,7 @@ unsigned hx__expr_apply(hx__expr *e, hx__expr_op op, hx_type type, unsigned a, u
 
 void hx__expr_remove_unused(hx__expr *e) {
   bool used[HX__EXPR_VALUES] = {false};
-  uint16_t number[HX__EXPR_VALUES];
+  uint16_t number[HX__EXPR_VALUES] = {0};
   unsigned count = 0;
   used[e->result] = true;
   for (unsigned i = e->count; i-- > 0;)

@@ -177,7 +177,7 @@ typedef struct hx__inputs {
   const void *p[HX__EXPR_INPUTS];
 } hx__inputs;
 static inline hx__inputs hx__inputs_from(const hx__work *work, size_t element) {
-  hx__inputs inputs;
+  hx__inputs inputs = {{NULL}};
   for (unsigned i = 0; i < work->kernel->expr.inputs; i++) inputs.p[i] = (const uint32_t *)work->input[i] + element;
   return inputs;
 }

@@ -30,28 +30,29 @@ typedef struct need {
 
 static const uint32_t none[3] = {0, 0, 0};
 
-static need need_of(const hx__cl_device *d, unsigned index) {
-  if (index >= HX__FIRST_FIELDS)
-    return (need){.kind = HX__KERNEL_FIELDS,
-                  .op = HX_SUM,
-                  .type = HX_F32,
-                  .tile = none,
-                  .fields = atomic_load(&d->fields[index - HX__FIRST_FIELDS])};
-  if (index < HX__REDUCTIONS)
-    return (need){
-        .kind = HX__KERNEL_REDUCE, .op = hx__reduction_op(index), .type = hx__reduction_type(index), .tile = none};
-  if (index >= HX__FIRST_LINES && index < HX__NEEDS)
-    return (need){.kind = HX__KERNEL_LINES,
-                  .op = hx__reduction_op(index - HX__FIRST_LINES),
-                  .type = hx__reduction_type(index - HX__FIRST_LINES),
-                  .tile = none};
-  const need product = {
-      .kind = HX__KERNEL_MATMUL, .op = HX_SUM, .type = HX_F32, .tile = d->base.tile[index - HX__REDUCTIONS]};
-  const uint32_t *const tile = product.tile;
+static need product_of(const hx__cl_device *d, const uint32_t *tile) {
+  const need product = {.kind = HX__KERNEL_MATMUL, .op = HX_SUM, .type = HX_F32, .tile = tile};
   if (hx__kernel_row_for(product.kind, product.type, d->families, tile, d->max_local)) return product;
   hx__log(HX__LOG_WARN, "HX_TILE=%ux%ux%u: %s has no kernel with this tile and uses its own", tile[0], tile[1], tile[2],
           d->base.name);
   return (need){.kind = HX__KERNEL_MATMUL, .op = HX_SUM, .type = HX_F32, .tile = none};
+}
+
+static need need_of(const hx__cl_device *d, unsigned index) {
+  if (index < HX__REDUCTIONS)
+    return (need){
+        .kind = HX__KERNEL_REDUCE, .op = hx__reduction_op(index), .type = hx__reduction_type(index), .tile = none};
+  if (index < HX__FIRST_LINES) return product_of(d, d->base.tile[index - HX__REDUCTIONS]);
+  if (index < HX__NEEDS)
+    return (need){.kind = HX__KERNEL_LINES,
+                  .op = hx__reduction_op(index - HX__FIRST_LINES),
+                  .type = hx__reduction_type(index - HX__FIRST_LINES),
+                  .tile = none};
+  return (need){.kind = HX__KERNEL_FIELDS,
+                .op = HX_SUM,
+                .type = HX_F32,
+                .tile = none,
+                .fields = atomic_load(&d->fields[index - HX__FIRST_FIELDS])};
 }
 
 static bool reduction_rounds(hx_op op, hx_type type) {
