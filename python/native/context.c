@@ -88,6 +88,7 @@ static bool brief(const hxpy_context *c, const hx_task *t) {
       return p->m <= elements && p->n <= elements && p->k <= elements && p->m * p->n * p->k <= multiply_adds;
     }
     case HX_MATMUL_BATCHED:
+    case HX_MAP:
       return false;
   }
   return false;
