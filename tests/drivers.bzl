@@ -131,6 +131,7 @@ def _driver_test(name, program, driver, args, data = [], layer = "check_layer"):
     native.sh_test(
         name = name,
         size = "large",
+        timeout = "eternal" if program == "rows_test" else "long", # every program of every row is compiled
         srcs = ["driver.sh"],
         args = [driver] + building + [
             "--layer",
