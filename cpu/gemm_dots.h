@@ -11,9 +11,10 @@
 #define GEMM_ROWS ((size_t)4)                         /* the most rows that these functions compute */
 #define DOTS_VECTORS ((size_t)(GEMM_VL < 16 ? 4 : 2)) /* vectors of columns at once: 32 columns */
 #define DOTS_MOST 5                                   /* vectors, or vectors by panels, at once */
+/* From so many floats ahead on, columns are prefetched into the second cache instead of the first. */
+#define DOTS_FETCH_L2 ((size_t)256)
 /* Floats of B up to which it may be in a cache near the core, or in the last-level cache. Of a larger B few columns are
  * read at a time, and prefetched from memory. */
-#define DOTS_FETCH_L2 ((size_t)256) /* from so many floats ahead on, columns are prefetched into L2 instead of L1 */
 #define DOTS_NEAR ((size_t)1 << 20)
 #define DOTS_FAR ((size_t)3 << 20)
 

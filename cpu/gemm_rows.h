@@ -12,7 +12,7 @@
 
 #define GEMM_ROWS_SUMS ((size_t)4096) /* floats of a block of sums */
 #define GEMM_ROWS_SHARED ((size_t)8)  /* the most rows if rows of B share sets of the caches */
-#define ROWS_DEPTH ((size_t)8)
+#define ROWS_DEPTH ((size_t)8)        /* rows of B that rows_step_many adds at a time */
 #define GEMM_ROWS_NEAR ((size_t)4096) /* floats of scratch on the stack of a small call */
 
 /* Adds `depth` rows of B: sums(i,j) = fma(a(i,q), b(q,j), sums(i,j)) for ascending q. Rows of sums consist of full

@@ -40,7 +40,8 @@
 #define GEMM_TALL (GEMM_MR > 8 ? GEMM_MR : (size_t)8) /* rows of a tile of one vector, for two fma per cycle */
 #define GEMM_AHEAD ((size_t)16)                       /* how many rows ahead B in place is prefetched */
 
-/* A tile of short vectors has no time for a prefetch in each of its steps. */
+/* Tiles of 512-bit vectors alone: in others a step takes so few cycles that one more prefetch slows it
+ * (docs/measurements/cpu-thin-walk.tsv). */
 #define GEMM_WALKS (HX__V_BYTES == 64)
 
 /* What tiles prefetch into L2 for later tiles, a place in each step of k: `turns` places that are `step` floats apart,
