@@ -167,10 +167,9 @@ const char *const *hx__kernel_sources(hx__kernel_kind kind) {
                                        hx__cl_reduce, hx__cl_reduce_subgroup, hx__cl_reduce_ticket, NULL};
   static const char *const lines[] = {hx__cl_common, hx__cl_reduce_scan, hx__cl_reduce_lines, NULL};
 #define FIELD hx__cl_reduce_field, hx__cl_reduce_scan, hx__cl_reduce_join, hx__cl_reduce_field_end
-  static const char *const fields[] = {
-      hx__cl_common, hx__cl_exchange,      FIELD, FIELD, FIELD, FIELD, FIELD, FIELD, FIELD,
-      FIELD,         hx__cl_reduce_fields, NULL};
-  _Static_assert(HX__MOST_FIELDS == 8, "one FIELD for each");
+  static const char *const fields[] = {hx__cl_common, hx__cl_exchange,      FIELD, FIELD, FIELD,
+                                       FIELD,         hx__cl_reduce_fields, NULL};
+  _Static_assert(HX__MOST_FIELDS == 4, "one FIELD for each");
   static const char *const matmul[] = {hx__cl_common,
                                        hx__cl_matmul_copies,
                                        hx__cl_matmul,

@@ -229,7 +229,7 @@ bool hx__kernel_options(char *text, size_t bytes, const hx__kernel_row *row, hx_
 /* The fields of a program, as a number: byte f has 1 + hx__reduction_index of field f, and HX__SAME_ARRAY if its x is
  * that of the field before it. Bytes of no field are 0. */
 typedef uint64_t hx__kernel_fields;
-#define HX__MOST_FIELDS 8u
+#define HX__MOST_FIELDS 4u
 #define HX__SAME_ARRAY 0x80u
 static inline unsigned hx__field_of(hx__kernel_fields fields, unsigned f) {
   return f < HX__MOST_FIELDS ? (unsigned)(fields >> 8 * f) & 0xffu : 0;

@@ -33,21 +33,9 @@
 #elif HX_FIELD == 1
 #undef HX_FIELD
 #define HX_FIELD 2
-#elif HX_FIELD == 2
-#undef HX_FIELD
-#define HX_FIELD 3
-#elif HX_FIELD == 3
-#undef HX_FIELD
-#define HX_FIELD 4
-#elif HX_FIELD == 4
-#undef HX_FIELD
-#define HX_FIELD 5
-#elif HX_FIELD == 5
-#undef HX_FIELD
-#define HX_FIELD 6
 #else
 #undef HX_FIELD
-#define HX_FIELD 7
+#define HX_FIELD 3
 #endif
 
 #undef HX_T

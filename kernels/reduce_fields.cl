@@ -10,10 +10,6 @@
 #define HX_UP_TO_1(X) HX_UP_TO_0(X) X(1, 0)
 #define HX_UP_TO_2(X) HX_UP_TO_1(X) X(2, 1)
 #define HX_UP_TO_3(X) HX_UP_TO_2(X) X(3, 2)
-#define HX_UP_TO_4(X) HX_UP_TO_3(X) X(4, 3)
-#define HX_UP_TO_5(X) HX_UP_TO_4(X) X(5, 4)
-#define HX_UP_TO_6(X) HX_UP_TO_5(X) X(6, 5)
-#define HX_UP_TO_7(X) HX_UP_TO_6(X) X(7, 6)
 #define HX_EACH HX_PASTE(HX_UP_TO_, HX_LAST_FIELD)
 
 #define HX_PARAMETERS(f, p) global const uint *x##f, ulong x_first##f, global const uint *y##f, ulong y_first##f,
@@ -22,27 +18,7 @@
 #if HX_SHAPE_ITEM
 
 /* HX_ARRAY_3(X): the same for field 3 and the fields after it that share its array. */
-#define HX_ARRAY_7(X) X(7, 6)
-#if HX_SAME_7
-#define HX_ARRAY_6(X) X(6, 5) HX_ARRAY_7(X)
-#else
-#define HX_ARRAY_6(X) X(6, 5)
-#endif
-#if HX_SAME_6
-#define HX_ARRAY_5(X) X(5, 4) HX_ARRAY_6(X)
-#else
-#define HX_ARRAY_5(X) X(5, 4)
-#endif
-#if HX_SAME_5
-#define HX_ARRAY_4(X) X(4, 3) HX_ARRAY_5(X)
-#else
-#define HX_ARRAY_4(X) X(4, 3)
-#endif
-#if HX_SAME_4
-#define HX_ARRAY_3(X) X(3, 2) HX_ARRAY_4(X)
-#else
 #define HX_ARRAY_3(X) X(3, 2)
-#endif
 #if HX_SAME_3
 #define HX_ARRAY_2(X) X(2, 1) HX_ARRAY_3(X)
 #else
