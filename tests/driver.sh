@@ -44,6 +44,7 @@ case $driver in
     # memory is the minimum; panels_rows_test uses as much as GPUs have.
     export OCL_ICD_VENDORS=/usr/lib/oclgrind/liboclgrind-rt-icd.so
     export OCLGRIND_DATA_RACES=1 OCLGRIND_LOG="$complaints"
+    export LAYER_ONE_THREAD=1 # hx launches kernels on one thread and tests new ones on another
     case ${1##*/} in panels_rows_test*) export OCLGRIND_LOCAL_MEM_SIZE=65536 ;; esac
     guard='timeout -k 1 600'
     ;;

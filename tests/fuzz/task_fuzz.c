@@ -2,6 +2,7 @@
  * The check of a task against the promises of hx.h, written here a second time in wider arithmetic and, for small
  * matrices, by marking every element. Also compares what the quick path of small calls accepts with the check. No array
  * is read. */
+#include "runtime/expr/compile.h"
 #include "runtime/task/quick.h"
 #include "runtime/task/task.h"
 #include "tests/fuzz/fuzz.h"
@@ -11,7 +12,22 @@ typedef unsigned __int128 wide;
 
 static _Alignas(64) float arena[CELLS];
 
-int LLVMFuzzerInitialize(int *argc, char ***argv) { return (void)argc, (void)argv, 0; }
+/* The kernels of maps, and what of them a task may leave out. */
+enum { KERNELS = 3, MOST_INPUTS = 2 };
+static struct hx_kernel kernels[KERNELS];
+static const struct {
+  hx_kernel_source source;
+  unsigned inputs, parameters;
+} kSources[KERNELS] = {{{.text = "7"}, 0, 0},
+                       {{.text = "x * a", .inputs = "float x", .parameters = "float a"}, 1, 1},
+                       {{.text = "x - y", .inputs = "int x, int y"}, 2, 0}};
+
+int LLVMFuzzerInitialize(int *argc, char ***argv) {
+  (void)argc, (void)argv;
+  for (int i = 0; i < KERNELS; i++)
+    FUZZ_CHECK(hx__expr_compile(&kSources[i].source, &kernels[i].expr) == HX_OK, "%s", hx_error_detail());
+  return 0;
+}
 
 /* An address, mostly in the arena; otherwise NULL, misaligned, or near the end of the address space. */
 static uintptr_t address(fuzz_input *in) {
@@ -175,6 +191,26 @@ static int lines_are_valid(const struct hx_lines_args *t) {
   return x == 0 || y == 0 ? 0 : x < 0 || y < 0 ? -1 : 1;
 }
 
+static bool map_output_fits(const struct hx_map_args *t) {
+  if (t->op == 0) return t->n == 0 || array_fits((uintptr_t)t->out, t->n);
+  if (t->op < HX_SUM || t->op > HX_PROD || t->op == HX_DOT || !t->out || (uintptr_t)t->out % 8) return false;
+  return t->n > 0 || t->op < HX_MIN || t->op > HX_ARGMAX;
+}
+
+static bool map_fits(const struct hx_map_args *t) {
+  if (!t->kernel || t->n > SIZE_MAX / 4 || !map_output_fits(t)) return false;
+  if (t->n == 0) return true;
+  const size_t kernel = (size_t)(t->kernel - kernels);
+  if ((kSources[kernel].inputs && !t->inputs) || (kSources[kernel].parameters && !t->parameters)) return false;
+  for (unsigned i = 0; i < kSources[kernel].inputs; i++) {
+    const uintptr_t x = (uintptr_t)t->inputs[i], out = (uintptr_t)t->out;
+    const bool in_place = t->op == 0 && x == out;
+    if (!array_fits(x, t->n)) return false;
+    if (!in_place && !ranges_disjoint(out, t->op ? sizeof(hx_value) : (wide)t->n * 4, x, (wide)t->n * 4)) return false;
+  }
+  return true;
+}
+
 static int task_is_valid(const hx_task *t) {
   if (!(t->gpu_share <= 1)) return 0;
   for (size_t i = t->kind == HX_MATMUL_BATCHED ? 4 : 0; i < 8; i++)
@@ -184,6 +220,7 @@ static int task_is_valid(const hx_task *t) {
   if (t->kind == HX_REDUCE_SOA)
     return reduction_fits(t->soa.fields, t->soa.nfields, t->soa.n, (uintptr_t)t->soa.out, true);
   if (t->kind == HX_REDUCE_LINES) return lines_are_valid(&t->lines);
+  if (t->kind == HX_MAP) return map_fits(&t->map);
   const hx_field field = {t->reduce.op, t->reduce.type, t->reduce.x, t->reduce.y};
   return t->kind == HX_REDUCE && reduction_fits(&field, 1, t->reduce.n, (uintptr_t)t->reduce.out, false);
 }
@@ -193,11 +230,26 @@ static hx_field any_field(fuzz_input *in) {
                     (const void *)address(in)};
 }
 
+static struct hx_map_args any_map(fuzz_input *in) {
+  static const void *inputs[MOST_INPUTS];
+  static const hx_value parameters[1];
+  struct hx_map_args t = {.n = any_extent(in, 300), .out = (void *)address(in)};
+  const unsigned flags = (unsigned)fuzz_number(in, 1);
+  for (int i = 0; i < MOST_INPUTS; i++) inputs[i] = (const void *)address(in);
+  if (flags & 1) t.op = (hx_op)fuzz_below(in, 11);
+  t.kernel = flags & 2 || flags & 4 ? &kernels[fuzz_below(in, KERNELS)] : NULL;
+  t.inputs = flags & 8 || flags & 16 ? inputs : NULL;
+  t.parameters = flags & 32 || flags & 64 ? parameters : NULL;
+  if (flags & 128) inputs[0] = t.out;
+  return t;
+}
+
 static hx_task any_task(fuzz_input *in, hx_field fields[MOST_FIELDS]) {
   static const float shares[] = {-1, 0, 0.5f, 1, 1.5f, -0.0f, 1e-40f}, scales[] = {1, 0, -0.0f, 0.37f};
   hx_task t;
   memset(&t, 0, sizeof t);
-  t.kind = (hx_kind)(1 + fuzz_below(in, 4));
+  static const hx_kind kinds[] = {HX_REDUCE, HX_REDUCE_SOA, HX_MATMUL, HX_REDUCE_LINES, HX_MAP};
+  t.kind = kinds[fuzz_below(in, sizeof kinds / sizeof kinds[0])];
   t.gpu_share = shares[fuzz_below(in, 7)];
   if (fuzz_below(in, 32) == 31)
     t.kind = (hx_kind)fuzz_number(in, 1), t.reserved[fuzz_below(in, 8)] = fuzz_number(in, 1);
@@ -220,6 +272,8 @@ static hx_task any_task(fuzz_input *in, hx_field fields[MOST_FIELDS]) {
     t.lines.lines = any_extent(in, 20), t.lines.n = any_extent(in, 20);
     t.lines.line_stride = any_extent(in, 24), t.lines.stride = any_extent(in, 24);
     t.lines.y_line_stride = any_extent(in, 24), t.lines.y_stride = any_extent(in, 24);
+  } else if (t.kind == HX_MAP) {
+    t.map = any_map(in);
   } else if (t.kind == HX_REDUCE_SOA) {
     t.soa = (struct hx_soa_args){.nfields = fuzz_below(in, MOST_FIELDS + 1), .n = any_extent(in, 300)};
     for (size_t i = 0; i < MOST_FIELDS; i++) fields[i] = any_field(in);
