@@ -46,7 +46,7 @@ case $driver in
     export OCLGRIND_DATA_RACES=1 OCLGRIND_LOG="$complaints"
     export LAYER_ONE_THREAD=1 # hx launches kernels on one thread and tests new ones on another
     case ${1##*/} in panels_rows_test*) export OCLGRIND_LOCAL_MEM_SIZE=65536 ;; esac
-    guard='timeout -k 1 600'
+    guard='timeout -k 1 850'
     ;;
   intel)
     export OCL_ICD_VENDORS="$drivers/intel/libintelocl.so"

@@ -12,7 +12,7 @@ _BITS = [
     ("pocl", "pocl", "copy", 1000),
     ("rusticl", "rusticl", "hostptr", 300),
     ("rusticl", "rusticl", "copy", 300),
-    ("oclgrind", "opencl-cpu", None, 50),
+    ("oclgrind", "opencl-cpu", None, 30),
     ("intel", "opencl-cpu", "svm-system", 500),
     ("intel", "opencl-cpu", "svm-fine", 500),
     ("intel", "opencl-cpu", "svm-coarse", 500),
