@@ -309,12 +309,7 @@ static void prepare_all(void *p) {
   pthread_mutex_lock(&lock);
   while (w->has_idle_priority) pthread_cond_wait(&changed, &lock);
   for (;;) {
-    if (w->replaced && hx__thread_has_idle_priority()) {
-      w->has_idle_priority = w->replaced = false;
-      pthread_cond_broadcast(&changed);
-      pthread_mutex_unlock(&lock);
-      return;
-    }
+    if (w->replaced && hx__thread_has_idle_priority()) break;
     const uint64_t urgent_needs = undecided(w->device, w->urgent_needs);
     const uint64_t needs = urgent_needs ? urgent_needs : undecided(w->device, atomic_load(&w->device->requested));
     if (stopping || atomic_load(&w->device->lost)) break;
@@ -339,17 +334,22 @@ static void prepare_all(void *p) {
     tidied = !one;
     rest_until_ns = prepare_one(w->device, one);
   }
-  w->running = w->has_idle_priority = w->replaced = false;
-  pthread_cond_broadcast(&changed);
   pthread_mutex_unlock(&lock);
 }
 
+/* A thread that has ended or was replaced says so only when its gate is closed: a thread of idle priority may wait long
+ * for a core before that, and the second thread after it has the same gate. */
 static void *prepare_thread(void *p) {
   preparer *const w = p;
   pthread_mutex_lock(&lock);
   hx__gate *const gate = &w->gate[w->next_gate++ & 1u];
   pthread_mutex_unlock(&lock);
-  hx__gate_run(gate, w->device, prepare_all, w);
+  if (!hx__gate_run(gate, w->device, prepare_all, w)) return NULL;
+  pthread_mutex_lock(&lock);
+  if (!w->replaced || !hx__thread_has_idle_priority()) w->running = false;
+  w->has_idle_priority = w->replaced = false;
+  pthread_cond_broadcast(&changed);
+  pthread_mutex_unlock(&lock);
   return NULL;
 }
 
