@@ -5,14 +5,13 @@
  *   - a kernel enqueued while the host holds a map for writing of memory that it uses (buffers, coarse-grain SVM)
  * and that overwrites host memory when a read into it is enqueued, because the driver may do so until the event of the
  * read: code that still needs what an earlier read stored there gets wrong bits. It writes a line `layer: VIOLATION
- * ...` and aborts. LAYER_CHECK=go-on makes it return an error instead, for the layer's own test.
- * With LAYER_ONE_THREAD, one thread at a time is in the calls that run commands: Oclgrind runs them on the calling
- * thread, and aborts if two threads do so. */
+ * ...` and aborts. LAYER_CHECK=go-on makes it return an error instead, for the layer's own test. */
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "tests/layers/layer.h"
+#include "tests/layers/one_thread.h"
 
 #define ARGS 24
 #define SCRIBBLE 0xa5
@@ -54,17 +53,6 @@ static cl_int violation(const char *what) {
   layer_log("VIOLATION %s", what);
   if (!mode || strcmp(mode, "go-on") != 0) abort();
   return CL_INVALID_OPERATION;
-}
-
-static bool one_thread;
-static pthread_mutex_t running = PTHREAD_MUTEX_INITIALIZER;
-
-static void begin_running(void) {
-  if (one_thread) pthread_mutex_lock(&running);
-}
-
-static void end_running(void) {
-  if (one_thread) pthread_mutex_unlock(&running);
 }
 
 static memory *find_mem(cl_mem mem) {
@@ -357,48 +345,14 @@ static cl_int CL_API_CALL read_buffer(cl_command_queue queue, cl_mem mem, cl_boo
   return s;
 }
 
-static cl_int CL_API_CALL write_buffer(cl_command_queue queue, cl_mem mem, cl_bool blocking, size_t offset, size_t size,
-                                       const void *from, cl_uint waits, const cl_event *wait, cl_event *event) {
-  begin_running();
-  const cl_int s = next.clEnqueueWriteBuffer(queue, mem, blocking, offset, size, from, waits, wait, event);
-  end_running();
-  return s;
-}
-
-static cl_int CL_API_CALL flush(cl_command_queue queue) {
-  begin_running();
-  const cl_int s = next.clFlush(queue);
-  end_running();
-  return s;
-}
-
-static cl_int CL_API_CALL finish(cl_command_queue queue) {
-  begin_running();
-  const cl_int s = next.clFinish(queue);
-  end_running();
-  return s;
-}
-
-static cl_int CL_API_CALL wait_for_events(cl_uint count, const cl_event *events) {
-  begin_running();
-  const cl_int s = next.clWaitForEvents(count, events);
-  end_running();
-  return s;
-}
-
 static const char *layer_name(void) { return "hx memory checks"; }
 
 static void layer_fill(void) {
-  one_thread = getenv("LAYER_ONE_THREAD") != NULL;
   mine.clCreateBuffer = create_buffer;
   mine.clCreateSubBuffer = create_sub_buffer;
   mine.clRetainMemObject = retain_mem;
   mine.clReleaseMemObject = release_mem;
   mine.clEnqueueReadBuffer = read_buffer;
-  mine.clEnqueueWriteBuffer = write_buffer;
-  mine.clFlush = flush;
-  mine.clFinish = finish;
-  mine.clWaitForEvents = wait_for_events;
   mine.clEnqueueMapBuffer = map_buffer;
   mine.clEnqueueUnmapMemObject = unmap_buffer;
   mine.clSVMAlloc = svm_alloc;
@@ -411,4 +365,5 @@ static void layer_fill(void) {
   mine.clSetKernelArg = set_arg;
   mine.clSetKernelArgSVMPointer = set_svm_arg;
   mine.clEnqueueNDRangeKernel = enqueue;
+  one_thread_fill();
 }
