@@ -337,8 +337,8 @@ static void prepare_all(void *p) {
   pthread_mutex_unlock(&lock);
 }
 
-/* A thread that has ended or was replaced says so only when its gate is closed: a thread of idle priority may wait long
- * for a core before that, and the second thread after it has the same gate. */
+/* The flags change only after the thread's gate is closed. Otherwise a thread of idle priority, which may wait long for
+ * a core, could still have its gate in the list when the second thread after it opens the same one. */
 static void *prepare_thread(void *p) {
   preparer *const w = p;
   pthread_mutex_lock(&lock);
@@ -346,7 +346,8 @@ static void *prepare_thread(void *p) {
   pthread_mutex_unlock(&lock);
   if (!hx__gate_run(gate, w->device, prepare_all, w)) return NULL;
   pthread_mutex_lock(&lock);
-  if (!w->replaced || !hx__thread_has_idle_priority()) w->running = false;
+  const bool goes_on = w->replaced && hx__thread_has_idle_priority(); /* in the thread that replaces this one */
+  if (!goes_on) w->running = false;
   w->has_idle_priority = w->replaced = false;
   pthread_cond_broadcast(&changed);
   pthread_mutex_unlock(&lock);
