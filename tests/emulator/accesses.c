@@ -61,6 +61,28 @@ static void run_global_store(wave *wave, const instruction *at) {
   begin_access(wave, wave->group->program->generation >= 10 ? COUNTER_VS : COUNTER_VM, ANY, false, false);
 }
 
+static void run_global_atomic(wave *wave, const instruction *at) {
+  const unsigned result = at->returns; /* an operand before the others */
+  const bool counts_stores = !at->returns && wave->group->program->generation >= 10;
+  uint64_t address[LANES];
+  uint32_t buffer[LANES];
+  addresses(wave, result, result + 2, address);
+  if (at->returns) need_registers(wave, 0, 1);
+  need_registers(wave, result + 1, 1);
+  const uint32_t *const from = need_lanes(wave, result + 1, 0, buffer);
+  const uint64_t lanes = active(wave);
+  uint32_t value[LANES];
+  for (unsigned i = 0; i < wave->lanes; i++) {
+    if (!(lanes >> i & 1)) continue;
+    value[i] = from[i];
+    const char *const why = memory_atomic(wave->group->memory, address[i], (atomic_kind)at->operation->how, &value[i]);
+    if (why) fault(wave, "lane %u %s", i, why);
+  }
+  for (unsigned i = 0; i < wave->lanes && at->returns; i++) /* not earlier: it may be the register of the operand */
+    if (lanes >> i & 1) load_lane(wave, 0, 0, i, value[i]);
+  begin_access(wave, counts_stores ? COUNTER_VS : COUNTER_VM, at->returns ? 0 : ANY, false, false);
+}
+
 static void run_scalar_load(wave *wave, const instruction *at) {
   const unsigned words = at->operation->how;
   const uint64_t address = read_scalar64(wave, 1) + read_scalar(wave, 2, 0);
@@ -175,6 +197,10 @@ static void run_swizzle(wave *wave, const instruction *at) {
   ROW("ds_read2_", size, run_local_load, 16 + (words)), ROW("ds_load_2addr_", size, run_local_load, 16 + (words)), \
       ROW("ds_write2_", size, run_local_store, 16 + (words)),                                                      \
       ROW("ds_store_2addr_", size, run_local_store, 16 + (words))
+#define ATOMIC(kind, old, new)                                               \
+  {.name = "global_atomic_" old, .run = run_global_atomic, .how = (kind)}, { \
+    .name = "global_atomic_" new, .run = run_global_atomic, .how = (kind)    \
+  }
 const operation memory_operations[] = {GLOBAL(1, "dword", "b32"),
                                        GLOBAL(2, "dwordx2", "b64"),
                                        GLOBAL(4, "dwordx4", "b128"),
@@ -191,4 +217,7 @@ const operation memory_operations[] = {GLOBAL(1, "dword", "b32"),
                                        LOCAL64(1, "b32"),
                                        LOCAL64(2, "b64"),
                                        {.name = "ds_swizzle_b32", .run = run_swizzle},
+                                       ATOMIC(ATOMIC_SWAP, "swap", "swap_b32"),
+                                       ATOMIC(ATOMIC_ADD, "add", "add_u32"),
+                                       ATOMIC(ATOMIC_OR, "or", "or_b32"),
                                        {.name = NULL}};

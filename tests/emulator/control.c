@@ -63,5 +63,10 @@ const operation control_operations[] = {
     {.name = "s_delay_alu", .run = run_hint, .no_operands = true},
     {.name = "s_inst_prefetch", .run = run_hint, .no_operands = true},
     {.name = "s_set_inst_prefetch_distance", .run = run_hint, .no_operands = true},
+    {.name = "buffer_wbinvl1_vol", .run = run_hint, .no_operands = true}, /* there are no caches */
+    {.name = "buffer_gl0_inv", .run = run_hint, .no_operands = true},
+    {.name = "buffer_wbl2", .run = run_hint, .no_operands = true},
+    {.name = "buffer_invl2", .run = run_hint, .no_operands = true},
+    {.name = "buffer_gl1_inv", .run = run_hint, .no_operands = true},
     {.name = "s_sendmsg", .run = run_hint, .no_operands = true}, /* gives registers back */
     {.name = NULL}};

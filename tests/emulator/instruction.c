@@ -49,6 +49,7 @@ static bool read_constant(operand *to, const char *text) {
     const long long value = strtoll(text, &end, 0);
     to->value = (uint32_t)value;
     to->literal = value < -16 || value > 64;
+    to->extended = to->literal;
   }
   return end != text && *end == '\0';
 }
@@ -99,6 +100,8 @@ static bool read_modifier(instruction *at, const char *text) {
     at->select = (unsigned char)(n[0] | n[1] << 1 | (strchr(strchr(text, ',') + 1, ',') ? n[2] << 2 : 0));
   } else if (sscanf(text, "op_sel_hi:[%u,%u,%u]", &n[0], &n[1], &n[2]) >= 2) {
     at->select_hi = (unsigned char)(n[0] | n[1] << 1 | (strchr(strchr(text, ',') + 1, ',') ? n[2] << 2 : 4));
+  } else if (strcmp(text, "glc") == 0) {
+    at->returns = true;
   } else {
     return strcmp(text, "row_mask:0xf") == 0 || strcmp(text, "bank_mask:0xf") == 0 || strcmp(text, "gds") == 0;
   }

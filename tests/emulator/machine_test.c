@@ -87,6 +87,14 @@ static void test_values(void) {
              "\tv_mov_b32_e32 v3, v0\n\ts_nop 1\n"
              "\tv_mov_b32_dpp v2, v3 row_ror:4 row_mask:0xf bank_mask:0xf\n",
              17, 29);
+  check_word("gfx90c", "an old value",
+             "\tv_mov_b32_e32 v3, 0\n\tv_mov_b32_e32 v4, 2\n\tglobal_atomic_add v2, v3, v4, s[0:1] offset:592 glc\n"
+             "\ts_waitcnt vmcnt(0)\n",
+             3, 154);
+  check_word("gfx1103", "bits joined by all lanes",
+             "\tv_mov_b32_e32 v3, 0x200\n\tglobal_atomic_or_b32 v2, v3, v0, s[0:1] glc\n\ts_waitcnt vmcnt(0)\n"
+             "\tglobal_atomic_or_b32 v2, v3, v0, s[0:1] glc\n\ts_waitcnt vmcnt(0)\n",
+             5, 255);
   check_word(
       "gfx90a", "two floats a lane",
       "\tv_mov_b32_e32 v4, 1.0\n\tv_mov_b32_e32 v5, 2.0\n\tv_pk_fma_f32 v[6:7], v[4:5], v[4:5], v[4:5] op_sel:[1,0,0] "
@@ -104,6 +112,17 @@ static void test_faults(void) {
       "\tv_mov_b32_e32 v2, 0\n\ts_cmp_lg_u32 s6, 0\n\ts_cbranch_scc1 .L1\n\tglobal_store_dword v1, v0, s[0:1]\n.L1:\n"
       "\tglobal_load_dword v3, v2, s[0:1]\n",
       2, "another work-group wrote");
+  check_fault("gfx90c", "a group loads what another exchanged",
+              "\tv_mov_b32_e32 v2, 0\n\tglobal_atomic_swap v3, v2, v0, s[0:1] glc\n\ts_waitcnt vmcnt(0)\n"
+              "\tglobal_load_dword v3, v2, s[0:1]\n",
+              2, "another work-group wrote");
+  check_fault("gfx90c", "a group exchanges what another stored",
+              "\tv_mov_b32_e32 v2, 0\n\ts_cmp_lg_u32 s6, 0\n\ts_cbranch_scc1 .L1\n\tglobal_store_dword v1, v0, s[0:1]\n"
+              ".L1:\n\tglobal_atomic_swap v3, v2, v0, s[0:1] glc\n",
+              2, "without an atomic operation");
+  check_fault("gfx90c", "an old value that is not awaited",
+              "\tv_mov_b32_e32 v2, 0\n\tglobal_atomic_add v3, v2, v0, s[0:1] glc\n\tv_mov_b32_e32 v2, v3\n", 1,
+              "before the s_waitcnt of its load");
   check_fault("gfx90c", "two waves store one local word", "\tv_mov_b32_e32 v2, 0\n\tds_write_b32 v2, v0\n", 1,
               "a race");
   snprintf(body, sizeof body, "%s\ts_barrier\n\tds_read_b32 v2, v1 offset:4\n\ts_waitcnt lgkmcnt(0)\n", own);

@@ -111,6 +111,28 @@ const char *memory_write(memory *memory, uint64_t address, const void *from, siz
   return NULL;
 }
 
+const char *memory_atomic(memory *memory, uint64_t address, atomic_kind kind, uint32_t *value) {
+  size_t at;
+  memory_range *const range = place(memory, address, 4, "changes", &at);
+  if (!range) return why;
+  uint32_t *const writer = &range->writer[at / 4], old = 0xdeadbeef;
+  const bool written = range->written[at] && range->written[at + 3];
+  if (range->constant || (*writer != 0 && *writer != BY_ATOMICS) || (!written && kind != ATOMIC_SWAP)) {
+    snprintf(why, sizeof why, "changes byte %zu of %s, which %s", at, range->name,
+             range->constant ? "is constant"
+             : written       ? "a work-group wrote without an atomic operation"
+                             : "was never written");
+    return why;
+  }
+  if (written) memcpy(&old, range->bytes + at, sizeof old);
+  const uint32_t changed = kind == ATOMIC_SWAP ? *value : kind == ATOMIC_ADD ? old + *value : old | *value;
+  memcpy(range->bytes + at, &changed, sizeof changed);
+  memset(range->written + at, 1, sizeof changed);
+  *writer = BY_ATOMICS;
+  *value = old;
+  return NULL;
+}
+
 void memory_free(memory *memory) {
   for (unsigned i = 0; i < memory->count; i++) {
     free(memory->ranges[i].written);

@@ -32,7 +32,8 @@ typedef struct operand {
   uint16_t first, count; /* range of registers */
   uint32_t value;
   bool negated, absolute;
-  bool literal; /* the constant is not an inline constant, so a 64-bit operand cannot have it */
+  bool literal;  /* the constant is not an inline constant, so a 64-bit vector operand cannot have it */
+  bool extended; /* a literal that scalar operations on 64 bits extend with zeros */
 } operand;
 
 enum { OPERANDS = 6, ANY = -1 };
@@ -46,6 +47,7 @@ typedef struct instruction {
   bool across;                     /* DPP or swizzle: lane i reads lane source[i], */
   signed char source[LANES];       /* or keeps its own value if that is -1 */
   int wait[4];                     /* s_waitcnt: the limit of each counter; ANY: no limit */
+  bool returns;                    /* glc: an atomic operation returns the old value */
   bool pair_follows;               /* v_dual_*: the next instruction is executed at the same time */
   unsigned line;
 } instruction;

@@ -58,6 +58,7 @@ SCALAR(field, const unsigned first = b & 31, width = b >> 16 & 127;
 static uint64_t source(wave *wave, const instruction *at, unsigned number, bool wide) {
   if (number >= at->count) return 0;
   const operand *const o = &at->operands[number];
+  if (wide && o->kind == OPERAND_VALUE && o->extended) return o->value;
   return wide && !(o->kind == OPERAND_SCALAR && o->count == 1) ? read_scalar64(wave, number)
                                                                : read_scalar(wave, number, 0);
 }

@@ -22,6 +22,8 @@ static uint32_t most(uint32_t a, uint32_t b) { return a > b ? a : b; }
 static uint32_t least_signed(uint32_t a, uint32_t b) { return (int32_t)a < (int32_t)b ? a : b; }
 static uint32_t most_signed(uint32_t a, uint32_t b) { return (int32_t)a > (int32_t)b ? a : b; }
 
+static uint32_t signed24(uint32_t a) { return (uint32_t)((int32_t)(a << 8) >> 8); }
+
 static uint32_t reverse(uint32_t x) {
   uint32_t r = 0;
   for (int i = 0; i < 32; i++) r |= (x >> i & 1) << (31 - i);
@@ -56,6 +58,7 @@ static uint32_t field(uint32_t x, uint32_t first, uint32_t width) {
   X(mul_hi_u32, (uint32_t)((uint64_t)a * b >> 32))                  \
   X(mul_hi_i32, (uint32_t)((int64_t)(int32_t)a * (int32_t)b >> 32)) \
   X(mul_u32_u24, (a & 0xffffffu) * (b & 0xffffffu))                 \
+  X(mul_i32_i24, signed24(a) * signed24(b))                         \
   X(mad_u32_u24, (a & 0xffffffu) * (b & 0xffffffu) + c)             \
   X(add3_u32, a + b + c)                                            \
   X(or3_b32, a | b | c)                                             \
