@@ -6,12 +6,12 @@
 
 /* Made from the .cl files by embed.sh. */
 extern const char hx__cl_common[], hx__cl_exchange[], hx__cl_reduce_scan[], hx__cl_reduce_join[], hx__cl_reduce[],
-    hx__cl_reduce_subgroup[], hx__cl_reduce_ticket[], hx__cl_reduce_lines[], hx__cl_reduce_field[],
-    hx__cl_reduce_field_end[], hx__cl_reduce_fields[], hx__cl_matmul_copies[], hx__cl_matmul[], hx__cl_matmul_uniform[],
-    hx__cl_matmul_packed[], hx__cl_matmul_stage[], hx__cl_matmul_stage_copy[], hx__cl_matmul_place[],
-    hx__cl_matmul_tiles[], hx__cl_matmul_small_stage[], hx__cl_matmul_small[], hx__cl_matmul_few[],
-    hx__cl_matmul_few_lines[], hx__cl_matmul_few_turns[], hx__cl_matmul_copy[], hx__cl_matmul_store[], hx__cl_probe[],
-    hx__cl_map[];
+    hx__cl_reduce_last_group[], hx__cl_reduce_subgroup[], hx__cl_reduce_ticket[], hx__cl_reduce_lines[],
+    hx__cl_reduce_field[], hx__cl_reduce_field_end[], hx__cl_reduce_fields[], hx__cl_matmul_copies[], hx__cl_matmul[],
+    hx__cl_matmul_uniform[], hx__cl_matmul_packed[], hx__cl_matmul_stage[], hx__cl_matmul_stage_copy[],
+    hx__cl_matmul_place[], hx__cl_matmul_tiles[], hx__cl_matmul_small_stage[], hx__cl_matmul_small[],
+    hx__cl_matmul_few[], hx__cl_matmul_few_lines[], hx__cl_matmul_few_turns[], hx__cl_matmul_copy[],
+    hx__cl_matmul_store[], hx__cl_probe[], hx__cl_map[];
 
 /* The .cl files know these by number. */
 _Static_assert(HX_SUM == 1 && HX_MIN == 2 && HX_MAX == 3 && HX_ARGMIN == 4 && HX_ARGMAX == 5 && HX_DOT == 6 &&
@@ -163,8 +163,9 @@ uint32_t hx__kernel_leaves(const hx__kernel_row *row, size_t leaves) {
 }
 
 const char *const *hx__kernel_sources(hx__kernel_kind kind) {
-  static const char *const reduce[] = {hx__cl_common, hx__cl_exchange,        hx__cl_reduce_scan,   hx__cl_reduce_join,
-                                       hx__cl_reduce, hx__cl_reduce_subgroup, hx__cl_reduce_ticket, NULL};
+  static const char *const reduce[] = {hx__cl_common,          hx__cl_exchange,          hx__cl_reduce_scan,
+                                       hx__cl_reduce_join,     hx__cl_reduce_last_group, hx__cl_reduce,
+                                       hx__cl_reduce_subgroup, hx__cl_reduce_ticket,     NULL};
   static const char *const lines[] = {hx__cl_common, hx__cl_reduce_scan, hx__cl_reduce_lines, NULL};
 #define FIELD hx__cl_reduce_field, hx__cl_reduce_scan, hx__cl_reduce_join, hx__cl_reduce_field_end
   static const char *const fields[] = {hx__cl_common, hx__cl_exchange,      FIELD, FIELD, FIELD,

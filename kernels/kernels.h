@@ -12,11 +12,12 @@
  *   hx_reduce(global const T *x, ulong x_first, global const T *y, ulong y_first, ulong n, global ulong *slots)
  *     Launch: 1-D, local row.local[0], ceil(leaves / row.leaves) groups. A group past the last leaf does nothing.
  *
- *   row.large_from > 0: two arguments more, uint join, global uint *ticket
- *     Launch: 1-D, groups of 32 items for each of hx__kernel_leaves() leaves.
- *     join != 0: slots[0] becomes the slot of all leaves joined, where leaf 0 begins an aligned power of two of leaves
- *     that holds them all; an index in it counts from leaf 0. slots has 1 + groups elements; there are at most
- *     128 * local size groups. *ticket is 0 before the launch and after it.
+ *   row.joins: two arguments more, uint join, global uint *ticket
+ *     join != 0: slots[0] becomes the slot of all leaves joined; leaf 0 has to begin an aligned power of two of leaves
+ *     that holds them all. An index in it counts from leaf 0. slots[1], [2] and [3] become the slots of the first leaf,
+ *     of leaf number leaves / 2 and of the last one. slots has 1 + HX__CHECKED_SLOTS + groups elements; there are at
+ *     most HX__JOINED_GROUPS groups. *ticket is 0 before the launch and after it.
+ *   row.large_from > 0: groups have 32 items for each of hx__kernel_leaves() leaves.
  *
  * ---- Several reductions: slots[(first + f) * apart + l] is the slot of leaf l of field f, for every leaf
  *
@@ -163,6 +164,8 @@ typedef enum hx__arithmetic {
  */
 #define HX__SOFT_FMA_MAX_K 1024u
 
+#define HX__JOINED_GROUPS 32768u /* the most work-groups of a launch that joins its leaves */
+
 /* How the operands of a product by a set of rows are laid out in memory: a program each. */
 typedef enum hx__layout {
   HX__LAYOUT_NN, /* A [row][k], B [k][column] */
@@ -192,6 +195,7 @@ typedef struct hx__kernel_row {
   uint32_t leaves; /* of a work-group */
   /* Launches of fewer leaves have groups of half the size, of as many or more leaves twice the size; 0: never. */
   uint32_t small_below, large_from;
+  bool joins;      /* a launch can join its leaves */
   uint32_t fields; /* of a program, at most */
   bool by_array;   /* each array of several fields has groups of its own */
 

@@ -14,7 +14,7 @@
  *   HX_ROLLED            default 0; 1, 2: the loop over full leaves is not unrolled, by a pragma or by a count that no
  *                        compiler knows
  *   HX_CROSS_LANES       default 0; 1: items exchange values within a wavefront (exchange.cl)
- *   HX_PTX               default 0; 1: inline PTX (reduce_ticket.cl)
+ *   HX_JOINS             default 0; 1: a launch can join all leaves (reduce_last_group.cl)
  *   HX_LINES             default 0; 1: the kernel of reduce_lines.cl */
 #define HX_F32 1
 #define HX_I32 2

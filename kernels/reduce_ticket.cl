@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reductions in a single launch (NVIDIA GPUs): one leaf for each warp, four neighbouring lanes for each item. The
- * leaves of a group are joined pairwise, and the group that takes the last ticket joins the groups. A launch chooses
- * the size of its groups, at most twice HX_LOCAL0: a kernel for each size would take as long to compile again. Follows
- * reduce.cl. HX_PTX: items of a warp exchange values by shfl.sync; otherwise through local memory. */
+ * Reductions in a single launch on NVIDIA's GPUs, by inline PTX: one leaf for each warp, four neighbouring lanes for
+ * each item. The leaves of a group are joined pairwise, and the group that takes the last ticket joins the groups. A
+ * launch chooses the size of its groups, at most twice HX_LOCAL0: a kernel for each size would take as long to compile
+ * again. Follows reduce.cl. Items of a warp exchange values by shfl.sync. */
 #if HX_SHAPE_TICKET
 
 #define HX_MOST_ITEMS (2 * HX_LOCAL0)
@@ -25,8 +25,6 @@
 #endif
 
 /* HX_FROM(v, h): the value of the item whose number differs in the bit h < 32. Called by all items of a group. */
-#if HX_PTX
-#define HX_EXCHANGE_ITEMS 1
 static uint hx_from(uint v, uint h) {
   uint r;
   __asm__ __volatile__("shfl.sync.bfly.b32 %0, %1, %2, 31, 0xffffffff;" : "=r"(r) : "r"(v), "r"(h));
@@ -42,21 +40,10 @@ static ulong hx_from_tree(ulong v, uint h) {
 #else
 #define HX_FROM(v, h) as_float(hx_from(as_uint(v), (h)))
 #endif
-#else
-#define HX_EXCHANGE_ITEMS HX_MOST_ITEMS
-#define HX_FROM(v, h) hx_from_tree((v), (h), exchange)
-static HX_TREE hx_from_tree(HX_TREE v, uint h, local HX_TREE *exchange) {
-  const uint id = (uint)get_local_id(0);
-  barrier(CLK_LOCAL_MEM_FENCE);
-  exchange[id] = v;
-  barrier(CLK_LOCAL_MEM_FENCE);
-  return exchange[id ^ h];
-}
-#endif
 
 /* HX_JOIN_WARP(v): joins v of the 32 items of a warp, neighbours pairwise; afterwards every item has the warp's
  * value. */
-#if HX_PTX && HX_IS_KEY
+#if HX_IS_KEY
 #if HX_JOINS_TO_MOST
 #define HX_REDUX "redux.sync.max.u32 %0, %1, 0xffffffff;"
 #else
@@ -87,7 +74,7 @@ static ulong hx_warp_least(ulong v) {
  * bandwidth. The lane is found once, after the scan.
  *
  * HX_SCAN_*: the form in which the scan compares elements. PTX has instructions that order floats as hx does (NaN
- * first, -0 < +0), so with PTX floats stay floats; everything else is compared as the unsigned integers of hx_ordered.
+ * first, -0 < +0), so floats stay floats; integers are compared as the unsigned integers of hx_ordered.
  *   HX_SCAN_T           the type
  *   HX_SCAN_MISSING     the value that is better than no element
  *   HX_SCAN_OF(N, x)    elements in this form; N is the width, empty for scalars
@@ -96,7 +83,7 @@ static ulong hx_warp_least(ulong v) {
  *   HX_SCAN_BITS(v)     the bits, by which two values are told apart
  *   HX_SCAN_ORDERED(v)  the unsigned integer of hx_ordered
  *   hx_scan_join(a, b)  the better one of two */
-#define HX_SCAN_FLOATS (HX_TYPE == HX_F32 && HX_PTX)
+#define HX_SCAN_FLOATS (HX_TYPE == HX_F32)
 #if HX_SCAN_FLOATS
 #define HX_SCAN(as_floats, as_integers) as_floats
 #else
@@ -185,7 +172,7 @@ static uint hx_lane_with(global const HX_T *x, uint first, uint count, uint valu
 
 kernel void hx_reduce(global const HX_T *x, ulong x_first, global const HX_T *y, ulong y_first, ulong n,
                       global ulong *slots, uint join, global uint *ticket) {
-  local HX_TREE nodes[HX_MOST_ITEMS], exchange[HX_EXCHANGE_ITEMS];
+  local HX_TREE nodes[HX_MOST_ITEMS];
   local uint taken[1];
   const uint id = (uint)get_local_id(0), item = id % HX_ITEMS, warp = id / HX_ITEMS;
   const uint warps = (uint)get_local_size(0) / HX_ITEMS;
@@ -200,9 +187,8 @@ kernel void hx_reduce(global const HX_T *x, ulong x_first, global const HX_T *y,
 #if HX_IS_ARG
   v = (ulong)HX_KEY(, (uint)v) << 32 | row;
   HX_JOIN_WARP(v)
-  /* An index counts from the leaf, or from the first leaf of the launch if the leaves are joined. */
-  const uint key = (uint)(v >> 32), at = hx_lane_with(x + start, (uint)v * HX_LANES + 4 * item, count, HX_KEY(, key));
-  v = (ulong)key << 32 | (at == 0xffffffffu ? at : at + (join ? (uint)start : 0u));
+  const uint key = (uint)(v >> 32);
+  v = (ulong)key << 32 | hx_lane_with(x + start, (uint)v * HX_LANES + 4 * item, count, HX_KEY(, key));
 #endif
   HX_JOIN_WARP(v)
 #else
@@ -232,11 +218,17 @@ kernel void hx_reduce(global const HX_T *x, ulong x_first, global const HX_T *y,
     return;
   }
 
-  if (item == 0) nodes[warp] = count ? v : HX_TREE_MISSING;
+  if (item == 0) {
+    if (count) hx_store_checked(slots, (uint)leaf, n, HX_TREE_BITS(v));
+#if HX_IS_ARG
+    v += start; /* an index counts from the first leaf of the launch if the leaves are joined */
+#endif
+    nodes[warp] = count ? v : HX_TREE_MISSING;
+  }
   barrier(CLK_LOCAL_MEM_FENCE);
   v = item < warps ? nodes[item] : HX_TREE_MISSING;
   HX_JOIN_WARP(v)
-  global ulong *const partials = slots + 1;
+  global ulong *const partials = slots + 1 + HX_CHECKED;
   if (id == 0) {
     if (groups == 1) {
       slots[0] = HX_TREE_BITS(v);

@@ -97,15 +97,16 @@ static bool leaf_is_right(const hx__request *request, const hx_field *f, size_t 
                    slot);
 }
 
-bool hx__spot_check_slots(const hx__request *request, hx__chunk chunk, const uint64_t *slots) {
+bool hx__spot_check_slots(const hx__request *request, hx__chunk chunk, const uint64_t *slots, bool joined) {
   const hx__work *const w = request->work;
   bool same = true;
   if (chunk.count == 0) return true;
   const size_t first = hx__first_slot(w, chunk.first), count = hx__chunk_slots(w, chunk);
-  for (size_t f = 0; f < w->nfields && same; f++, slots += count) {
-    const size_t at[3] = {0, count / 2, count - 1};
-    for (unsigned i = 0; i < 3 && same; i++)
-      if (i == 0 || at[i] != at[i - 1]) same = leaf_is_right(request, &w->fields[f], first + at[i], slots[at[i]]);
+  for (size_t f = 0; f < w->nfields && same; f++, slots += joined ? 1 + HX__CHECKED_SLOTS : count) {
+    const size_t at[HX__CHECKED_SLOTS] = {0, count / 2, count - 1};
+    for (unsigned i = 0; i < HX__CHECKED_SLOTS && same; i++)
+      if (i == 0 || at[i] != at[i - 1])
+        same = leaf_is_right(request, &w->fields[f], first + at[i], slots[joined ? 1 + i : at[i]]);
   }
   return same;
 }

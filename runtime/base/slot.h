@@ -21,9 +21,10 @@
 
 #include "runtime/base/operations.h"
 
-#define HX__LEAF 4096u /* elements of a leaf: the slice of a reduction */
-#define HX__LANES 128u /* lanes of a leaf */
-#define HX__PANEL 512u /* k of a panel of a matrix product (KP) */
+#define HX__LEAF 4096u       /* elements of a leaf: the slice of a reduction */
+#define HX__LANES 128u       /* lanes of a leaf */
+#define HX__CHECKED_SLOTS 3u /* slots of a chunk that are compared: of its first, middle and last leaf */
+#define HX__PANEL 512u       /* k of a panel of a matrix product (KP) */
 #define HX__CANONICAL_NAN 0x7fc00000u
 
 #endif

@@ -51,6 +51,8 @@ static const struct plant {
     {"memory never written", PRODUCT, NULL, ", off\n", "off\n", "off offset:-4\n", "which was never written"},
     {"an argument that is none", 0, NULL, "s_load", ", 0x", ", 0x4", "out of bounds"},
     {"a carry that is lost", REDUCTION, "s_waitcnt", "s_addc_u32", "s_addc_u32", "s_add_u32", "out of bounds"},
+    {"a ticket that is not taken", REDUCTION, NULL, "global_atomic_add", NULL, "\ts_mov_b64 exec, 0",
+     "which was never written"},
     {"a comparison the other way", REDUCTION, NULL, "v_cmp_gt_u64", "v_cmp_gt", "v_cmp_lt", ""},
     {"a vector register never written", 0, NULL, "s_load", NULL, "\tv_or_b32_e32 v2, v3, v3", "v3 was never written"},
     {"a scalar register never written", 0, NULL, "s_load", NULL, "\ts_mov_b32 s16, s17", "s17 was never written"},

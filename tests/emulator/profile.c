@@ -40,6 +40,14 @@ static bool run_product(const program *program, const shape *shape, uint32_t k, 
   return good;
 }
 
+/* The arguments of a kernel, without those that the compiler adds. */
+static unsigned arguments_of(const kernel *kernel) {
+  unsigned count = 0;
+  for (unsigned i = 0; kernel && i < kernel->argument_count; i++)
+    count += strncmp(kernel->arguments[i].kind, "hidden_", 7) != 0;
+  return count;
+}
+
 static bool run_reduction(const program *program, const shape *shape, char *why, size_t why_bytes) {
   memory memory = {.count = 0};
   const uint32_t n = shape->leaves * HX__LEAF, local = shape->local[0];
@@ -48,8 +56,8 @@ static bool run_reduction(const program *program, const shape *shape, char *why,
   const launch launch = {.kernel = "hx_reduce",
                          .groups = {1, 1},
                          .local = {local, 1},
-                         .arguments = {x, 0, x, 0, n, slots},
-                         .argument_count = 6};
+                         .arguments = {x, 0, x, 0, n, slots, 0, slots}, /* join: 0 */
+                         .argument_count = arguments_of(program_kernel(program, "hx_reduce"))};
   const bool good = launch_run(program, &memory, &launch, 0, why, why_bytes);
   for (unsigned i = 0; i < memory.count; i++) free(memory.ranges[i].bytes);
   memory_free(&memory);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The cases of reductions: the slot of every leaf, and the result of all slots together. */
+ * The cases of reductions: the slot of every leaf, and the result of all slots together, which a row that joins also
+ * computes itself. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,12 +36,43 @@ bool slots_right(hx_op op, hx_type type, const uint32_t *x, const uint32_t *y, s
   return true;
 }
 
+/* Whether the slots were written: the low words of those that groups exchange, of which some have no high word. */
+static bool written_slots(const memory *memory, uint64_t at, size_t count, hx_op op, hx_type type, bool join) {
+  const size_t whole = join && count > 1 + HX__CHECKED_SLOTS ? 1 + HX__CHECKED_SLOTS : count;
+  const bool narrow = type == HX_F32 ? op != HX_ARGMIN && op != HX_ARGMAX : op == HX_MIN || op == HX_MAX;
+  if (!memory_is_written(memory, at, 0, 2 * whole)) return false;
+  for (size_t i = whole; i < count; i++)
+    if (!memory_is_written(memory, at, 2 * i, narrow ? 1 : 2)) return false;
+  return true;
+}
+
+/* The slot of all leaves, and the slots of the leaves that the host checks. */
+static bool joined_right(hx_op op, hx_type type, const uint32_t *x, const uint32_t *y, size_t n, const uint64_t *slots,
+                         char *why, size_t why_bytes) {
+  const size_t leaves = (n + HX__LEAF - 1) / HX__LEAF, at[HX__CHECKED_SLOTS] = {0, leaves / 2, leaves - 1};
+  for (size_t i = 0; i <= HX__CHECKED_SLOTS; i++) {
+    const size_t first = i ? at[i - 1] * HX__LEAF : 0, count = i && n - first > HX__LEAF ? HX__LEAF : n - first;
+    uint64_t slot = slots[i];
+    const uint64_t got = bits_of(op, type, hx__join(op, type, &slot, 1));
+    const uint64_t want = bits_of(op, type, ref_reduce(op, type, x + first, y + first, count));
+    if (got == want) continue;
+    snprintf(why, why_bytes, "joined slot %zu of %zu leaves: 0x%llx instead of 0x%llx", i, leaves,
+             (unsigned long long)got, (unsigned long long)want);
+    return false;
+  }
+  return true;
+}
+
 /* x_first, y_first: the index at which the arrays begin. The elements before it were never written. */
 static bool one_case(const program *program, const hx__kernel_row *row, hx_op op, hx_type type, size_t n, bool special,
-                     size_t x_first, size_t y_first, char *why, size_t why_bytes) {
+                     size_t x_first, size_t y_first, bool join, char *why, size_t why_bytes) {
   const size_t leaves = (n + HX__LEAF - 1) / HX__LEAF, of_group = hx__kernel_leaves(row, leaves);
+  const size_t groups = (leaves + of_group - 1) / of_group;
+  const size_t count = join ? 1 + HX__CHECKED_SLOTS + groups : leaves;
+  const size_t written = !join ? leaves : groups > 1 ? count : 1 + HX__CHECKED_SLOTS;
+  uint32_t ticket = 0;
   uint32_t *const x = case_allocate((x_first + n) * 4), *const y = case_allocate((y_first + n) * 4);
-  uint64_t *const slots = case_allocate(leaves * sizeof *slots);
+  uint64_t *const slots = case_allocate(count * sizeof *slots);
   for (size_t i = 0; i < n; i++) {
     x[x_first + i] = hx__case_element(op, type, i + 1, special);
     y[y_first + i] = hx__case_element(op, type, i + 3, special);
@@ -48,35 +80,40 @@ static bool one_case(const program *program, const hx__kernel_row *row, hx_op op
   memory memory = {.count = 0};
   const uint64_t x_at = memory_add(&memory, "x", x, x_first + n, true, true);
   const uint64_t y_at = memory_add(&memory, "y", y, y_first + n, true, true);
-  const uint64_t slots_at = memory_add(&memory, "the slots", slots, 2 * leaves, false, false);
+  const uint64_t slots_at = memory_add(&memory, "the slots", slots, 2 * count, false, false);
+  const uint64_t ticket_at = memory_add(&memory, "the ticket", &ticket, 1, true, false);
   memory_forget(&memory, x_at, 0, x_first);
   memory_forget(&memory, y_at, 0, y_first);
   const bool dot = op == HX_DOT;
-  const launch launch = {.kernel = "hx_reduce",
-                         .groups = {(uint32_t)((leaves + of_group - 1) / of_group), 1},
-                         .local = {row->local[0], 1},
-                         .arguments = {x_at, x_first, dot ? y_at : x_at, dot ? y_first : x_first, n, slots_at},
-                         .argument_count = 6};
+  const launch launch = {
+      .kernel = "hx_reduce",
+      .groups = {(uint32_t)groups, 1},
+      .local = {row->local[0], 1},
+      .arguments = {x_at, x_first, dot ? y_at : x_at, dot ? y_first : x_first, n, slots_at, join, ticket_at},
+      .argument_count = row->joins ? 8 : 6};
   bool good = launch_run(program, &memory, &launch, (unsigned)n, why, why_bytes);
-  if (good && !memory_is_written(&memory, slots_at, 0, 2 * leaves)) {
-    snprintf(why, why_bytes, "a slot was not written");
+  if (good && (!written_slots(&memory, slots_at, written, op, type, join) || ticket != 0)) {
+    snprintf(why, why_bytes, ticket ? "the ticket is not 0 again" : "a slot was not written");
     good = false;
   }
-  good = good && slots_right(op, type, x + x_first, y + y_first, n, slots, why, why_bytes);
+  good = good && (join ? joined_right : slots_right)(op, type, x + x_first, y + y_first, n, slots, why, why_bytes);
   memory_free(&memory);
   free(x);
   free(y);
   free(slots);
-  return good || case_fault(why, why_bytes, "%zu elements from %zu%s", n, x_first, special ? ", special" : "");
+  return good || case_fault(why, why_bytes, "%zu elements from %zu%s%s", n, x_first, special ? ", special" : "",
+                            join ? ", joined" : "");
 }
 
 bool reduction_cases(const program *program, const hx__kernel_row *row, hx_op op, hx_type type, char *why,
                      size_t why_bytes) {
   for (size_t i = 0; i < HX__CASE_SIZES; i++)
     for (int special = 0; special <= (type == HX_F32); special++)
-      for (int aligned = 0; aligned <= 1; aligned++) /* the row may use vector loads if x is aligned */
-        if (!one_case(program, row, op, type, hx__case_sizes[i], special, aligned ? 64 : 1, aligned ? 64 : 3, why,
+      for (int form = 0; form <= 2; form++) { /* the row may use vector loads if x is aligned */
+        const bool aligned = form != 0, join = row->joins && form != 1;
+        if (!one_case(program, row, op, type, hx__case_sizes[i], special, aligned ? 64 : 1, aligned ? 64 : 3, join, why,
                       why_bytes))
           return false;
+      }
   return true;
 }

@@ -47,7 +47,8 @@ launch() {
 }
 
 # From what Mesa prints: registers, lanes, and the verdict. Of the sizes of a kernel that Mesa tries, one that spills is
-# printed only if it is used. Intel GPUs have 128 registers a thread; radeonsi does not print the size of a wavefront.
+# printed only if it is used. AMD's scalar registers that spill go to lanes of a vector register, not to memory, and are
+# not counted. Intel GPUs have 128 registers a thread; radeonsi does not print the size of a wavefront.
 figures() {
   awk '
     /SIMD[0-9]+ shader: .* spills:fills/ {
@@ -59,7 +60,7 @@ figures() {
     }
     $1 == "scratch:" && $2 + 0 > scratch { scratch = $2 + 0 }
     $1 == "VGPRS:" { shaders++; if ($2 + 0 > registers) registers = $2 + 0 }
-    $1 == "Spilled" { spills += $3 }
+    $1 == "Spilled" && $2 == "VGPRs:" { spills += $3 }
     $1 == "Scratch:" && $2 + 0 > scratch { scratch = $2 + 0 }
     $1 == "error:" && error == "" { error = $0; gsub(/\|/, " ", error) }
     END {

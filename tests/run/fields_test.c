@@ -37,9 +37,9 @@ static const hx__kernel_row *row_of_device(void) {
   return hx__kernel_row_for(HX__KERNEL_FIELDS, HX_F32, device->families, none, device->max_local);
 }
 
-/* Whether the device joins the leaves of a field itself. */
+/* Whether the device joins the leaves of a field itself, rather than those of several fields in one launch. */
 static bool device_joins(const hx_field *f) {
-  return device->program[hx__need_index(hx__need_reduce(f->op, f->type))].row->large_from != 0;
+  return device->program[hx__need_index(hx__need_reduce(f->op, f->type))].row->joins && !device->unified;
 }
 
 /* The launches that a chunk needs if the programs are ready; 0: several numbers are right. */

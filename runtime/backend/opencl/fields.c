@@ -58,9 +58,10 @@ bool hx__cl_fields_fuse(hx__cl_stream *stream, const hx__work *w, bool joins) {
   if (!row) return false;
   for (size_t f = 0, count; f < w->nfields; f += count) {
     const hx__kernel_fields fields = fields_of(row, w, f, &count);
-    /* A device that joins leaves returns one slot of each field. That is worth more than a launch, but not more than
-     * reading an array again. */
-    if (count > 1 && (!joins || fields & SAME_ARRAYS)) fuse = program_of(stream, fields) != 0 || fuse;
+    /* A device that joins leaves returns one slot of each field. If slots are transferred, that is worth more than a
+     * launch, but not more than reading an array again. */
+    if (count > 1 && (!joins || stream->device->unified || fields & SAME_ARRAYS))
+      fuse = program_of(stream, fields) != 0 || fuse;
   }
   return fuse;
 }

@@ -26,8 +26,8 @@ static hx__outcome view_field(hx__cl_stream *stream, const hx__request *request,
   return outcome == HX__DONE ? hx__cl_await_uploads(stream) : outcome;
 }
 
-/* Launches the reduction of one field of the chunk, which writes its slots. joined: it writes one slot for all
- * leaves. */
+/* Launches the reduction of one field of the chunk, which writes its slots. joined: it writes one slot for all leaves,
+ * and those that are checked. */
 static hx__outcome launch_field(hx__cl_stream *stream, const hx__request *request, hx__chunk chunk, size_t f,
                                 bool joined, cl_mem slots) {
   const hx__work *const w = request->work;
@@ -39,13 +39,13 @@ static hx__outcome launch_field(hx__cl_stream *stream, const hx__request *reques
   args a = {.stream = stream};
   if (outcome == HX__DONE)
     a.kernel = hx__cl_stream_kernel(stream, &stream->kernels.compute[need], need, "hx_reduce", &x, &y, &outcome);
-  if (outcome == HX__DONE && row->large_from != 0) outcome = hx__cl_tickets_ready(stream);
+  if (outcome == HX__DONE && row->joins) outcome = hx__cl_tickets_ready(stream);
   if (outcome != HX__DONE) return outcome;
   arg_view(&a, &x);
   arg_view(&a, &y);
   arg_size(&a, hx__chunk_elements(w, chunk));
   arg_mem(&a, slots);
-  if (row->large_from != 0) {
+  if (row->joins) {
     const cl_uint join = joined;
     arg(&a, sizeof join, &join);
     arg_mem(&a, stream->scratch.tickets.mem);
@@ -69,7 +69,7 @@ static bool kernels_join_chunk(const hx__cl_stream *stream, const hx__work *w, h
   for (size_t f = 0; f < w->nfields; f++) {
     const hx__kernel_row *const row =
         stream->device->program[hx__need_index(hx__need_reduce(w->fields[f].op, w->fields[f].type))].row;
-    if (row->large_from == 0 || hx__ceiling(chunk.count, row->leaves) > (size_t)128 * row->local[0]) return false;
+    if (!row->joins || hx__ceiling(chunk.count, row->leaves) > HX__JOINED_GROUPS) return false;
   }
   return true;
 }
@@ -107,11 +107,11 @@ static hx__outcome launch_fields(hx__cl_stream *stream, const hx__request *reque
 
 hx__outcome hx__cl_launch_reduce(hx__cl_stream *stream, const hx__request *request, hx__chunk chunk,
                                  hx__cl_inflight *to) {
-  const size_t fields = request->work->nfields, slots = (chunk.count + 1) * sizeof(uint64_t);
+  const size_t fields = request->work->nfields, slots = (1 + HX__CHECKED_SLOTS + chunk.count) * sizeof(uint64_t);
   const bool joins = kernels_join_chunk(stream, request->work, chunk);
   const bool fuse = hx__cl_fields_fuse(stream, request->work, joins);
   to->joined = joins && !fuse;
-  const size_t bytes = (to->joined ? 1 : chunk.count) * sizeof(uint64_t);
+  const size_t bytes = (to->joined ? 1 + HX__CHECKED_SLOTS : chunk.count) * sizeof(uint64_t);
   to->bytes = fields * bytes;
   if (to->bytes > stream->device->base.max_alloc) { /* a single slice with very many fields */
     to->host = malloc(to->bytes);

@@ -203,18 +203,18 @@ static void deliver_joined(const hx__request *request, hx__chunk chunk, const ui
   for (size_t f = 0; f < w->nfields; f++) {
     uint64_t *const slots = request->slots + f * w->slices + chunk.first;
     const uint64_t none = empty_slot(w->fields[f].op, w->fields[f].type);
-    slots[0] = from[f];
+    slots[0] = from[f * (1 + HX__CHECKED_SLOTS)];
     for (size_t l = 1; !all_leaves && l < chunk.count; l++) slots[l] = none;
   }
 }
 
-/* Compares a few results with the CPU's. Slots that were joined on the device cannot be compared. */
+/* Compares a few results with the CPU's. */
 static bool is_right(const hx__request *request, const hx__cl_inflight *f) {
   if (!f->compared) return true;
   if (request->resident) return hx__spot_check_ends(&f->spot, f->ends);
   if (f->product) return hx__spot_check_product(&f->spot, request, f->chunk, hx__cl_results_of(f), f->ldt);
   if (f->map) return hx__spot_check_map(request, f->chunk, hx__cl_results_of(f));
-  return f->joined || hx__spot_check_slots(request, f->chunk, hx__cl_results_of(f));
+  return hx__spot_check_slots(request, f->chunk, hx__cl_results_of(f), f->joined);
 }
 
 /* Handles wrong results. If an operand was read from a mirror, the program may have changed the host's array without

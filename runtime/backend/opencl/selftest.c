@@ -15,9 +15,9 @@ static const char *const wrong_bits = "its bits differ on a small case";
 static const char *const nothing_written = "it ended a small case without an error and wrote nothing";
 static const char *const no_answer = "it gave no answer on a small case";
 
-static uint32_t *case_elements(hx_op op, hx_type type, size_t n, bool special) {
+static uint32_t *case_elements(hx_op op, hx_type type, size_t first, size_t n, bool special) {
   uint32_t *x = malloc((n + 1) * sizeof *x);
-  for (size_t i = 0; x && i <= n; i++) x[i] = hx__case_element(op, type, i, special);
+  for (size_t i = 0; x && i <= n; i++) x[i] = hx__case_element(op, type, first + i, special);
   return x;
 }
 
@@ -79,9 +79,11 @@ bool hx__cl_same_slot(hx_op op, hx_type type, uint64_t got, uint64_t want) {
   return got == want || (rounds && a != a && b != b);
 }
 
-static const char *test_reduce(hx__stream *stream, hx_op op, hx_type type, size_t n, bool special,
+/* first: elements of the case that are left out. */
+static const char *test_reduce(hx__stream *stream, hx_op op, hx_type type, size_t first, size_t n, bool special,
                                hx__memory_mode mode) {
-  uint32_t *const x = case_elements(op, type, n, special), *const y = case_elements(op, type, n + 7, special);
+  uint32_t *const x = case_elements(op, type, first, n, special);
+  uint32_t *const y = case_elements(op, type, first, n + 7, special);
   const size_t leaves = (n + HX__LEAF - 1) / HX__LEAF;
   uint64_t *const slots = malloc(2 * leaves * sizeof *slots);
   const char *why = "no host memory";
@@ -115,17 +117,30 @@ static const char *test_reduce(hx__stream *stream, hx_op op, hx_type type, size_
   return why;
 }
 
+/* Several groups of leaves that the device joins itself, which run at once and in any order. Each launch has other
+ * elements, and the ticket and the slots that the one before it left. */
+static const char *test_groups(hx__stream *stream, hx_op op, hx_type type) {
+  enum { LAUNCHES = 8, N = 57 * HX__LEAF + 77 };
+  const hx__cl_program *const p =
+      &((hx__cl_stream *)stream)->device->program[hx__need_index(hx__need_reduce(op, type))];
+  const char *why = NULL;
+  ((hx__cl_stream *)stream)->joins = true;
+  for (size_t i = 0; i < LAUNCHES && p->row->joins && !why; i++)
+    why = test_reduce(stream, op, type, i, N - i % 2 * 9 * HX__LEAF, false, HX__MEMORY_COPY);
+  return why;
+}
+
 static const char *test_reduce_all(hx__stream *stream, hx_op op, hx_type type) {
   for (size_t m = 0; m < sizeof test_modes / sizeof test_modes[0]; m++) {
     if (!(stream->device->modes & 1u << test_modes[m])) continue;
     ((hx__cl_stream *)stream)->joins = m == 0;
     for (size_t i = 0; i < HX__CASE_SIZES; i++)
       for (int special = 0; special <= (type == HX_F32); special++) {
-        const char *why = test_reduce(stream, op, type, hx__case_sizes[i], special, test_modes[m]);
+        const char *why = test_reduce(stream, op, type, 0, hx__case_sizes[i], special, test_modes[m]);
         if (why) return why;
       }
   }
-  return NULL;
+  return test_groups(stream, op, type);
 }
 
 /* resident: C has a beta, stays on the device and is fetched. */
@@ -270,7 +285,7 @@ const char *hx__cl_self_test_once(hx__cl_device *d, unsigned need) {
       : is_fields(need) ? hx__cl_test_fields(d->tester, d->fields[need - HX__FIRST_FIELDS], true)
       : is_product(need)
           ? test_product_once(d->tester, &d->program[need], mode)
-          : test_reduce(d->tester, hx__reduction_op(need), hx__reduction_type(need), HX__LEAF + 1, false, mode);
+          : test_reduce(d->tester, hx__reduction_op(need), hx__reduction_type(need), 0, HX__LEAF + 1, false, mode);
   if (why) hx__cl_tester_close(d); /* it has kernel objects of a program that will be replaced */
   return why;
 }
