@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * hx on many machines, over any MPI 3.1 library: a reduction or a matrix product of data that the ranks of a
+ * communicator hold in parts has the bits that hx gives on one machine, for any number of ranks and any cut of the
+ * data.
+ *
+ *     hx_value sum;
+ *     hx_task part = hx_reduce(HX_SUM, HX_F32, x, n, &sum);    the n elements of this rank
+ *     if (hx_mpi_reduce(comm, hx, &part) != HX_OK) puts(hx_mpi_error_detail());
+ *
+ * Every function with a communicator is collective: all of its ranks call it, in the same order. Only the calling
+ * thread calls MPI, so MPI_THREAD_FUNNELED is enough (MPI_Init gives at least what is needed: hx's own threads call no
+ * MPI). The first call with a communicator duplicates it, so that messages of hx cannot meet those of the program; the
+ * duplicate goes when the communicator is freed. Each rank has a context of its own and splits its share over its CPU
+ * and devices.
+ *
+ * Errors. All ranks return the same status, and the sentence of hx_mpi_error_detail() begins with the lowest rank that
+ * failed. An error of MPI goes to the error handler of the communicator, which by default ends the program. If the
+ * handler returns, the function returns HX_DEVICE_FAILED with MPI's text on the ranks that saw it, and the communicator
+ * cannot be used any more. docs/MPI.md has more.
+ */
+#ifndef HX_MPI_H
+#define HX_MPI_H
+
+#include <hx.h>
+#include <mpi.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Reduces an array of which each rank holds a part: the array is the part of rank 0, then that of rank 1, and so on.
+ * *part is the task that hx_reduce or hx_dot makes for the elements of this rank, of which there may be none; operation
+ * and type are the same on all ranks. For HX_SUM, with x the whole array of n elements:
+ *     s = 0; for (i = 0; i < n; i++) s = s + x[i]; *part->reduce.out = s;          in the order of docs/ARITHMETIC.md
+ * Every rank gets the same result, with the bits of hx_offload for the whole array. HX_ARGMIN and HX_ARGMAX give the
+ * index in the whole array.
+ * HX_INVALID_ARGUMENT: comm is MPI_COMM_NULL or an intercommunicator (returned on this rank alone); a pointer is NULL;
+ *   the task is not one of hx_reduce or hx_dot, or hx_offload would refuse it; the ranks differ in operation or type;
+ * the bytes of all elements together overflow 64 bits; min, max, argmin or argmax of no element on any rank.
+ * HX_OUT_OF_MEMORY: no host memory on a rank.
+ * HX_DEVICE_FAILED: as for hx_offload, or MPI returned an error. */
+HX_API hx_status hx_mpi_reduce(MPI_Comm comm, hx_context *hx, const hx_task *part);
+
+/* One sentence on the last failure of a function of this header in this thread; "" before the first, and never NULL. */
+HX_API const char *hx_mpi_error_detail(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
