@@ -8,9 +8,9 @@
  *     hx_task part = hx_reduce(HX_SUM, HX_F32, x, n, &sum);    the n elements of this rank
  *     if (hx_mpi_reduce(comm, hx, &part) != HX_OK) puts(hx_mpi_error_detail());
  *
- * Every function with a communicator is collective: all of its ranks call it, in the same order. Only the calling
- * thread calls MPI, so MPI_THREAD_FUNNELED is enough (MPI_Init gives at least what is needed: hx's own threads call no
- * MPI). The first call with a communicator duplicates it, so that messages of hx cannot meet those of the program; the
+ * MPI_Init or MPI_Init_thread must have been called, and MPI_Finalize not. Every function with a communicator is
+ * collective: all of its ranks call it, in the same order. Only the calling thread calls MPI; threads of hx do not, so
+ * what MPI_Init gives is enough. The first call with a communicator duplicates it, so that messages of hx cannot meet those of the program; the
  * duplicate goes when the communicator is freed. Each rank has a context of its own and splits its share over its CPU
  * and devices.
  *
@@ -30,14 +30,16 @@ extern "C" {
 #endif
 
 /* Reduces an array of which each rank holds a part: the array is the part of rank 0, then that of rank 1, and so on.
- * *part is the task that hx_reduce or hx_dot makes for the elements of this rank, of which there may be none; operation
- * and type are the same on all ranks. For HX_SUM, with x the whole array of n elements:
- *     s = 0; for (i = 0; i < n; i++) s = s + x[i]; *part->reduce.out = s;          in the order of docs/ARITHMETIC.md
+ * *part is the task that hx_reduce or hx_dot makes for the n elements of this rank, of which there may be none; operation
+ * and type are the same on all ranks. For HX_SUM, with x the whole array and N its number of elements:
+ *     s = 0; for (i = 0; i < N; i++) s = s + x[i]; *part->reduce.out = s;          in the order of docs/ARITHMETIC.md
  * Every rank gets the same result, with the bits of hx_offload for the whole array. HX_ARGMIN and HX_ARGMAX give the
- * index in the whole array.
- * HX_INVALID_ARGUMENT: comm is MPI_COMM_NULL or an intercommunicator (returned on this rank alone); a pointer is NULL;
- *   the task is not one of hx_reduce or hx_dot, or hx_offload would refuse it; the ranks differ in operation or type;
- * the bytes of all elements together overflow 64 bits; min, max, argmin or argmax of no element on any rank.
+ * index in the whole array. The arrays stay the caller's, and are not read after the call. A rank sends at most 4095
+ * elements of each array to another, and a few hundred bytes besides.
+ * HX_INVALID_ARGUMENT: MPI is not initialized, or is finalized; comm is MPI_COMM_NULL or an intercommunicator (these are
+ *   returned on this rank alone); a pointer is NULL; the task is not one of hx_reduce or hx_dot, or hx_offload would
+ *   refuse it; the ranks differ in operation or type; the bytes of all elements together overflow 64 bits; min, max,
+ *   argmin or argmax without an element on any rank. Nothing has been written.
  * HX_OUT_OF_MEMORY: no host memory on a rank.
  * HX_DEVICE_FAILED: as for hx_offload, or MPI returned an error. */
 HX_API hx_status hx_mpi_reduce(MPI_Comm comm, hx_context *hx, const hx_task *part);

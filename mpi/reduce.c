@@ -92,6 +92,12 @@ static size_t block_tasks(const hx_task *part, uint64_t first_leaf, size_t head,
   return count;
 }
 
+/* After an error of MPI, which may still write to the border: its memory is not freed. */
+static hx_status leave_border(workspace *w, hx_status status) {
+  w->border = NULL;
+  return status;
+}
+
 /* The leaf that this rank shares with later ones. */
 static hx_status reduce_border(hx_context *hx, const hx_task *part, hx__mpi_border *border, hx_value *out) {
   hx_task task = *part;
@@ -107,13 +113,14 @@ static hx_status reduce_leaves(const hx__mpi_team *team, hx_context *hx, const h
   const struct hx_reduce_args *const a = &part->reduce;
   hx__mpi_border *const border = w->border;
   hx_status status = hx__mpi_border_start(team, w->start, a->x, a->op == HX_DOT ? a->y : NULL, border);
-  if (status != HX_OK) return status;
+  if (status != HX_OK) return leave_border(w, status);
   const uint64_t first_leaf = (w->start[team->rank] + HX__MPI_LEAF - 1) / HX__MPI_LEAF;
   const size_t count = block_tasks(part, first_leaf, border->head, a->n - border->tail, w);
   const hx_status reduced = hx_offload_many(hx, w->tasks, count, NULL);
   if (reduced != HX_OK) hx__mpi_fail_by_hx(reduced);
   status = hx__mpi_border_wait(team, border);
-  if (status != HX_OK || reduced != HX_OK) return status != HX_OK ? status : reduced;
+  if (status != HX_OK) return leave_border(w, status);
+  if (reduced != HX_OK) return reduced;
   w->blocks = (hx__mpi_blocks){.first = first_leaf, .is_product = a->op == HX_PROD};
   for (size_t i = 0; i < count; i++) hx__mpi_blocks_add(&w->blocks, w->level[i], w->value[i].f32);
   if (!border->count) return HX_OK;

@@ -20,6 +20,12 @@ int MPI_Allgather(const void *from, int count, MPI_Datatype type, void *to, int 
   return fails() ? MPI_ERR_OTHER : PMPI_Allgather(from, count, type, to, to_count, to_type, comm);
 }
 
+int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *out) { return fails() ? MPI_ERR_OTHER : PMPI_Comm_dup(comm, out); }
+
+int MPI_Waitall(int count, MPI_Request *requests, MPI_Status *statuses) {
+  return fails() ? MPI_ERR_OTHER : PMPI_Waitall(count, requests, statuses);
+}
+
 int MPI_Type_contiguous(int count, MPI_Datatype type, MPI_Datatype *out) {
   return fails() ? MPI_ERR_OTHER : PMPI_Type_contiguous(count, type, out);
 }
