@@ -33,4 +33,7 @@ static inline uint64_t hash_add(uint64_t hash, uint64_t value) {
 void fail_call(int n);
 int calls_made(void); /* since fail_call */
 
+/* What this rank has received of others by broadcasts of panels and exchanges of elements. */
+uint64_t bytes_received(void);
+
 #endif

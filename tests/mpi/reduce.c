@@ -195,8 +195,7 @@ int main(int argc, char **argv) {
   PMPI_Allreduce(MPI_IN_PLACE, counts, 2, MPI_UNSIGNED, MPI_SUM, MPI_COMM_WORLD);
   PMPI_Allreduce(MPI_IN_PLACE, hashes, 2, MPI_UINT64_T, MPI_MAX, MPI_COMM_WORLD);
   const bool same = hashes[0] == (~hashes[1] << 1) >> 1;
-  if (rank == 0)
-    printf("hash %016llx\n%u checks, %u failed\n", (unsigned long long)hash, counts[0], counts[1] + !same);
+  if (rank == 0) printf("hash %016llx\n%u checks, %u failed\n", (unsigned long long)hash, counts[0], counts[1] + !same);
   free(x);
   hx_close(hx);
   MPI_Finalize();
