@@ -77,10 +77,10 @@ static hx_status check(const hx_context *hx, const hx__mpi_matmul_args *args, co
   if (!hx) return hx__mpi_fail(HX_INVALID_ARGUMENT, "hx is NULL");
   for (int i = 0; i < 3; i++)
     if (sizes[i].value < 0) return hx__mpi_fail(HX_INVALID_ARGUMENT, "%s is %d", sizes[i].name, sizes[i].value);
+  for (int i = 0; i < 3; i++)
+    if (!x[i].desc) return hx__mpi_fail(HX_INVALID_ARGUMENT, "the descriptor of %s is NULL", x[i].name);
   hx_status status = HX_OK;
-  for (int i = 0; i < 3 && status == HX_OK; i++)
-    status = x[i].desc ? check_numbers(p, &x[i])
-                       : hx__mpi_fail(HX_INVALID_ARGUMENT, "the descriptor of %s is NULL", x[i].name);
+  for (int i = 0; i < 3 && status == HX_OK; i++) status = check_numbers(p, &x[i]);
   for (int i = 0; i < 3 && status == HX_OK; i++) status = check_memory(p, &x[i]);
   for (int i = 0; i < 2 && status == HX_OK; i++) status = check_apart(p, &x[i], &x[2]);
   return status;
@@ -118,17 +118,16 @@ hx_status hx__mpi_product_describe(const hx_context *hx, const hx__mpi_matmul_ar
 
 /* The context of BLACS and the leading dimension belong to a rank. */
 hx_status hx__mpi_product_compare(const hx__mpi_product *p, const hx__mpi_matmul_args *args) {
-  struct {
-    int size[3], desc[3][DESC_LENGTH];
-    float scale[2];
-  } mine = {{args->m, args->n, args->k}, {{0}}, {args->alpha, args->beta}}, first;
   const int *const descs[3] = {args->desca, args->descb, args->descc};
+  int mine[5 + 3 * DESC_LENGTH] = {args->m, args->n, args->k}, first[5 + 3 * DESC_LENGTH];
+  memcpy(&mine[3], &args->alpha, sizeof args->alpha);
+  memcpy(&mine[4], &args->beta, sizeof args->beta);
   for (int i = 0; i < 3; i++)
-    for (int j = M; j <= CSRC; j++) mine.desc[i][j] = descs[i][j];
-  first = mine;
-  if (!hx__mpi_did(&p->team, MPI_Bcast(&first, (int)sizeof first, MPI_BYTE, 0, p->team.comm), "MPI_Bcast"))
-    return HX__MPI_FAILED;
-  const bool is_same = memcmp(&first, &mine, sizeof mine) == 0;
+    for (int j = M; j <= CSRC; j++) mine[5 + i * DESC_LENGTH + j] = descs[i][j];
+  memcpy(first, mine, sizeof mine);
+  const int length = sizeof mine / sizeof *mine;
+  if (!hx__mpi_did(&p->team, MPI_Bcast(first, length, MPI_INT, 0, p->team.comm), "MPI_Bcast")) return HX__MPI_FAILED;
+  const bool is_same = memcmp(first, mine, sizeof mine) == 0;
   return hx__mpi_agree(&p->team, is_same ? HX_OK
                                          : hx__mpi_fail(HX_INVALID_ARGUMENT,
                                                         "m, n, k, alpha, beta or a descriptor "

@@ -176,6 +176,6 @@ hx_status hx_mpi_matmul(MPI_Comm grid, hx_context *hx, int m, int n, int k, floa
   if (status == HX_OK) status = multiply_all(hx, &p);
   free(p.a.moved);
   free(p.b.moved);
-  free_grid(&p);
+  if (status != HX__MPI_FAILED) free_grid(&p); /* else there may be broadcasts that never end */
   return status;
 }

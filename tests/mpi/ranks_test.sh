@@ -21,13 +21,13 @@ launcher() {
   esac
 }
 
-# launch MPI RANKS PROGRAM ARGS...: a rank that waits for one that is dead is stopped after a minute, which is a failure.
+# launch MPI RANKS PROGRAM ARGS...: a rank that waits for one that is dead is stopped after two minutes, which is a failure.
 launch() {
   mpi=$1 ranks=$2
   shift 2
   case $mpi in
-    openmpi) timeout 60 mpirun.openmpi --allow-run-as-root --oversubscribe -n "$ranks" "$@" ;;
-    mpich) timeout 60 env LD_PRELOAD="$yield" mpiexec.mpich -n "$ranks" "$@" ;;
+    openmpi) timeout 120 mpirun.openmpi --allow-run-as-root --oversubscribe -n "$ranks" "$@" ;;
+    mpich) timeout 120 env LD_PRELOAD="$yield" mpiexec.mpich -n "$ranks" "$@" ;;
   esac
 }
 
