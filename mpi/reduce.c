@@ -182,7 +182,7 @@ hx_status hx_mpi_reduce(MPI_Comm comm, hx_context *hx, const hx_task *part) {
   workspace *const w = status == HX_OK ? make_workspace(team.size) : NULL;
   if (status == HX_OK && !w) status = hx__mpi_fail(HX_OUT_OF_MEMORY, "no memory for partial results");
   status = hx__mpi_agree(&team, status);
-  if (status == HX_OK) status = reduce(&team, hx, part, w);
+  if (status == HX_OK && w) status = reduce(&team, hx, part, w);
   free_workspace(w);
   return status;
 }

@@ -65,7 +65,7 @@ static hx_status duplicate(hx__mpi_team *team) {
     free(kept);
     return HX__MPI_FAILED;
   }
-  if (!all) {
+  if (!all || !kept) {
     free(kept);
     return hx__mpi_fail(HX_OUT_OF_MEMORY, "a rank has no memory for a duplicate of the communicator");
   }
