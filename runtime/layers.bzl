@@ -50,7 +50,7 @@ RANKS = [
 ]
 
 # The folders above them, which are not part of the library. tests/layers_test.sh reads this list, too, and limits them further.
-OUTSIDE = ["//reference", "//sim", "//blas"]
+OUTSIDE = ["//reference", "//sim", "//blas", "//mpi"]
 
 def lower(label):
     """The labels of all ranks below that of label."""

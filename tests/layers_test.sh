@@ -10,8 +10,8 @@ trap 'rm -rf "$scratch"' EXIT
 # The lists RANKS and OUTSIDE of runtime/layers.bzl: one rank per line, from low to high, without the labels' prefix.
 ranks=$(sed -n -e '/^RANKS = \[/,/^\]/s/^ *\[\(.*\)\],$/\1/p' -e 's/^OUTSIDE = \[\(.*\)\]$/\1/p' "$tree/runtime/layers.bzl" | sed 's|"//\(runtime:\)*\([a-z_]*\)",*|\2|g')
 case $ranks in
-  base*blas) ;;
-  *) echo "layers_test: no list of ranks from base to blas in runtime/layers.bzl"; exit 1 ;;
+  base*mpi) ;;
+  *) echo "layers_test: no list of ranks from base to mpi in runtime/layers.bzl"; exit 1 ;;
 esac
 
 # A pattern, and the only files that may contain it.
@@ -19,6 +19,7 @@ doors() {
   cat <<'ROWS'
 #[[:space:]]*include[[:space:]]*<hwloc	^runtime/topo/
 #[[:space:]]*include[[:space:]]*<CL/	^runtime/backend/opencl/
+#[[:space:]]*include[[:space:]]*<mpi	^mpi/
 (^|[^_[:alnum:]])(secure_)?getenv[[:space:]]*\(	^(runtime/base|blas)/
 ^[[:space:]]*#[[:space:]]*pragma[[:space:]]+omp|_Pragma\("omp	^(runtime/(run|backend/cpu)|cpu)/
 ROWS
@@ -27,7 +28,7 @@ ROWS
 # violations TREE: prints one line for each violation.
 violations() (
   cd "$1"
-  find runtime cpu kernels reference sim blas -name '*.[ch]' | sort >"$scratch/files"
+  find runtime cpu kernels reference sim blas mpi -name '*.[ch]' | sort >"$scratch/files"
   include='^[[:space:]]*#[[:space:]]*include[[:space:]]*"'
   xargs grep -n -E "$include" /dev/null <"$scratch/files" | awk -v ranks="$ranks" '
     BEGIN {
@@ -56,6 +57,8 @@ violations() (
       else if (from == "sim" && to !~ /^(base|task|sched|hx\.h)$/)
         print file ": \"" target "\": the simulator may include base, task and sched only"
       else if (from == "blas" && to != "hx.h") print file ": \"" target "\": the BLAS may include hx.h only"
+      else if (from == "mpi" && to != "hx.h" && target != "runtime/base/fpenv.h")
+        print file ": \"" target "\": libhx_mpi may include hx.h and fpenv.h only"
     }'
   tab=$(printf '\t')
   doors | while IFS=$tab read -r pattern place; do
@@ -77,9 +80,12 @@ kernels/planted.c #include "cpu/cpu.h"
 reference/planted.c #include "cpu/cpu.h"
 sim/planted.c #include "runtime/backend/backend.h"
 blas/planted.c #include "runtime/base/log.h"
+mpi/planted.c #include "runtime/base/log.h"
+mpi/planted.c #include "blas/blas.h"
 runtime/api/planted.c #include "sim/planted.h"
 runtime/api/planted.c #include <hwloc.h>
 runtime/memory/planted.c #include <CL/cl.h>
+runtime/run/planted.c #include <mpi.h>
 runtime/run/planted.c const char *s = getenv("HX_LOG");
 kernels/planted.c #pragma omp parallel for
 ROWS
@@ -88,7 +94,7 @@ ROWS
 copy=$scratch/copy
 plant | while read -r file line; do
   rm -rf "$copy"
-  mkdir -p "$copy/blas" "$copy/cpu" "$copy/kernels" "$copy/reference" "$copy/runtime" "$copy/sim" "$copy/${file%/*}"
+  mkdir -p "$copy/blas" "$copy/cpu" "$copy/kernels" "$copy/mpi" "$copy/reference" "$copy/runtime" "$copy/sim" "$copy/${file%/*}"
   printf '%s\n' "$line" >"$copy/$file"
   if [ -z "$(violations "$copy")" ]; then
     echo "layers_test: not found in the copy: $file: $line"

@@ -9,7 +9,7 @@ import re
 import shlex
 import sys
 
-SHIPPED = re.compile(r"(runtime|cpu|kernels|reference|sim|blas)/|bench/[^/]*$")  # folders of bench/ have tools of maintainers
+SHIPPED = re.compile(r"(runtime|cpu|kernels|reference|sim|blas|mpi)/|bench/[^/]*$")  # folders of bench/ have tools of maintainers
 OPTION = re.compile(r"-([mfWODU]|std=)")
 # What the toolchains add, and what does not change the code: debug information, names, warnings, where code is placed.
 TOOLCHAIN = re.compile(

@@ -15,8 +15,10 @@ def entries(actions, root):
     """One entry for each source file of the tree. A file that is compiled in several ways stands in its first one, and
     generated files, which hold only embedded text, are left out."""
     seen = set()
+    base = os.path.join(os.path.realpath(os.path.join(root, "bazel-out")), "../../..")  # where external/ is
     for action in actions:
         arguments = [a for a in action["arguments"] if a not in GCC_ONLY]
+        arguments = [os.path.normpath(os.path.join(base, a)) if a.startswith("external/") else a for a in arguments]
         source = arguments[arguments.index("-c") + 1]
         if source in seen or not os.path.exists(os.path.join(root, source)) or source.startswith("bazel-"):
             continue

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * product hx|psgemm P Q M N K MB NB: one product over a grid of P x Q ranks, all matrices in blocks of MB x NB, by
+ * hx_mpi_matmul or by ScaLAPACK's psgemm. Prints the hash of C, which does not depend on where its elements are.
+ * measure.sh builds and runs it. */
+#include "mpi/hx_mpi.h"
+#include "reference/data.h"
+#include "reference/ref.h"
+#include "tests/check.h"
+
+extern void Cblacs_get(int context, int what, int *value);
+extern void Cblacs_gridinit(int *context, const char *order, int rows, int columns);
+extern void psgemm_(const char *trans_a, const char *trans_b, const int *m, const int *n, const int *k,
+                    const float *alpha, const float *a, const int *ia, const int *ja, const int *desca, const float *b,
+                    const int *ib, const int *jb, const int *descb, const float *beta, float *c, const int *ic,
+                    const int *jc, const int *descc);
+
+static int grid[2], at[2];
+
+typedef struct matrix {
+  int desc[9];
+  float *local;
+} matrix;
+
+/* The index of the first, second, ... local row (column) in the whole matrix. */
+static int whole_index(int place, int block, int processes, int me) {
+  return (place / block * processes + me) * block + place % block;
+}
+
+static int count(int n, int block, int processes, int me) {
+  int found = 0;
+  while (whole_index(found, block, processes, me) < n) found++;
+  return found;
+}
+
+static matrix make(int rows, int columns, int mb, int nb, uint64_t seed) {
+  const int height = count(rows, mb, grid[0], at[0]), width = count(columns, nb, grid[1], at[1]);
+  matrix x = {{1, 0, rows, columns, mb, nb, 0, 0, height > 0 ? height : 1}, NULL};
+  x.local = malloc(((size_t)x.desc[8] * (size_t)width + 1) * sizeof(float));
+  for (int j = 0; j < width; j++)
+    for (int i = 0; i < height; i++) {
+      const uint64_t index = (uint64_t)whole_index(i, mb, grid[0], at[0]) * (uint64_t)columns +
+                             (uint64_t)whole_index(j, nb, grid[1], at[1]);
+      x.local[(size_t)j * (size_t)x.desc[8] + (size_t)i] = (float)data_u(seed, index) * 0x1p-32f - 0.5f;
+    }
+  return x;
+}
+
+static uint64_t hash_of(const matrix *x) {
+  const int *const d = x->desc;
+  const int height = count(d[2], d[4], grid[0], at[0]), width = count(d[3], d[5], grid[1], at[1]);
+  uint64_t hash = 0;
+  for (int j = 0; j < width; j++)
+    for (int i = 0; i < height; i++) {
+      const uint64_t index = (uint64_t)whole_index(i, d[4], grid[0], at[0]) * (uint64_t)d[3] +
+                             (uint64_t)whole_index(j, d[5], grid[1], at[1]);
+      hash += data_u64(index, ref_bits(x->local[(size_t)j * (size_t)d[8] + (size_t)i]));
+    }
+  PMPI_Allreduce(MPI_IN_PLACE, &hash, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
+  return hash;
+}
+
+/* m, n, k in size. */
+static void multiply(bool by_hx, MPI_Comm comm, hx_context *hx, const int *size, matrix *a, matrix *b, matrix *c) {
+  const float one = 1, zero = 0;
+  const int first = 1;
+  if (!by_hx) {
+    psgemm_("N", "N", &size[0], &size[1], &size[2], &one, a->local, &first, &first, a->desc, b->local, &first, &first,
+            b->desc, &zero, c->local, &first, &first, c->desc);
+  } else if (hx_mpi_matmul(comm, hx, size[0], size[1], size[2], 1, a->local, a->desc, b->local, b->desc, 0, c->local,
+                           c->desc) != HX_OK) {
+    puts(hx_mpi_error_detail());
+    MPI_Abort(MPI_COMM_WORLD, 1);
+  }
+}
+
+int main(int argc, char **argv) {
+  MPI_Init(&argc, &argv);
+  if (argc != 9) MPI_Abort(MPI_COMM_WORLD, 2);
+  int size[5], rank, context;
+  const int periods[2] = {0, 0};
+  MPI_Comm comm;
+  for (int i = 0; i < 2; i++) grid[i] = atoi(argv[2 + i]);
+  for (int i = 0; i < 5; i++) size[i] = atoi(argv[4 + i]);
+  MPI_Cart_create(MPI_COMM_WORLD, 2, grid, periods, 0, &comm);
+  MPI_Comm_rank(comm, &rank);
+  MPI_Cart_coords(comm, rank, 2, at);
+  Cblacs_get(-1, 0, &context);
+  Cblacs_gridinit(&context, "R", grid[0], grid[1]); /* has the order of MPI_Cart_create */
+  const bool by_hx = strcmp(argv[1], "hx") == 0;
+  hx_context *const hx = open_or_exit(NULL);
+  matrix a = make(size[0], size[2], size[3], size[4], 1), b = make(size[2], size[1], size[3], size[4], 2);
+  matrix c = make(size[0], size[1], size[3], size[4], 3);
+  a.desc[1] = b.desc[1] = c.desc[1] = context;
+  multiply(by_hx, comm, hx, size, &a, &b, &c);
+  const uint64_t hash = hash_of(&c);
+  if (rank == 0) printf("%016llx\n", (unsigned long long)hash);
+  free(a.local);
+  free(b.local);
+  free(c.local);
+  hx_close(hx);
+  MPI_Finalize();
+  return 0;
+}

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SUMMA: for each panel of k, A's columns go along the rows of the grid and B's rows along its columns, and each rank
+ * adds their product to its part of C. The panels are those of hx's arithmetic, so the chain of roundings of an element
+ * is that of one machine. While a panel is multiplied the next one is on its way. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mpi/hx_mpi.h"
+#include "mpi/product.h"
+#include "runtime/base/fpenv.h"
+
+/* Two panels of A and of B, and the requests for the one that is on its way. */
+typedef struct panels {
+  float *a[2], *b[2];
+  MPI_Request *requests;
+  int requested;
+  float *sums; /* in the shape of C without gaps; NULL: C itself */
+} panels;
+
+static void free_panels(panels *p) {
+  for (int i = 0; i < 2; i++) {
+    free(p->a[i]);
+    free(p->b[i]);
+  }
+  free(p->requests);
+  free(p->sums);
+}
+
+static size_t height(const hx__mpi_product *p) { return hx__mpi_count(&p->m, p->m.me); }
+static size_t width(const hx__mpi_product *p) { return hx__mpi_count(&p->n, p->n.me); }
+static size_t panel_lines(const hx__mpi_product *p, size_t first) {
+  return p->k - first < HX__MPI_PANEL ? p->k - first : HX__MPI_PANEL;
+}
+
+static hx_status allocate(const hx__mpi_product *p, panels *w) {
+  *w = (panels){.requests = malloc((size_t)(p->rows + p->columns) * sizeof(MPI_Request))};
+  bool did = w->requests != NULL;
+  for (int i = 0; i < 2; i++) {
+    w->a[i] = malloc((panel_lines(p, 0) * height(p) + 1) * sizeof(float));
+    w->b[i] = malloc((panel_lines(p, 0) * width(p) + 1) * sizeof(float));
+    did = did && w->a[i] && w->b[i];
+  }
+  if (p->beta != 0) w->sums = malloc((height(p) * width(p) + 1) * sizeof(float)); /* the old C is needed to the end */
+  did = did && (p->beta == 0 || w->sums);
+  return did ? HX_OK : hx__mpi_fail(HX_OUT_OF_MEMORY, "no memory for panels of A and B");
+}
+
+/* Panel number `panel` into the buffers with its parity. */
+static bool start(const hx__mpi_product *p, panels *w, size_t panel) {
+  const size_t first = panel * HX__MPI_PANEL, lines = panel_lines(p, first);
+  w->requested = 0;
+  return hx__mpi_panel_start(&p->team, &p->a, first, lines, w->a[panel % 2], w->requests, &w->requested) &&
+         hx__mpi_panel_start(&p->team, &p->b, first, lines, w->b[panel % 2], w->requests, &w->requested);
+}
+
+/* The product of a panel. C lies by columns, which is its transpose by rows: C' = B' A'. */
+static hx_status multiply(hx_context *hx, const hx__mpi_product *p, const panels *w, size_t panel, hx_event **event) {
+  const size_t lines = panel_lines(p, panel * HX__MPI_PANEL);
+  float *const c = w->sums ? w->sums : p->c;
+  hx_task task = hx_matmul(width(p), height(p), lines, w->b[panel % 2], w->a[panel % 2], c);
+  task.matmul.trans_a = true;
+  task.matmul.lda = width(p);
+  task.matmul.ldb = height(p);
+  task.matmul.ldc = w->sums ? height(p) : p->ldc;
+  task.matmul.beta = panel ? 1.0f : 0.0f;
+  *event = NULL;
+  return hx_offload_async(hx, &task, event);
+}
+
+/* A failure of hx does not keep this rank from the broadcasts of the panels that follow: the other ranks need them. */
+static hx_status add_panels(hx_context *hx, const hx__mpi_product *p, panels *w) {
+  const size_t count = (p->k + HX__MPI_PANEL - 1) / HX__MPI_PANEL;
+  const bool is_empty = !height(p) || !width(p);
+  bool did = start(p, w, 0) && hx__mpi_wait_all(&p->team, w->requested, w->requests);
+  hx_status status = HX_OK;
+  for (size_t panel = 0; did && panel < count; panel++) {
+    hx_event *event = NULL;
+    if (panel + 1 < count) did = start(p, w, panel + 1);
+    hx_status multiplied = HX_OK;
+    if (status == HX_OK && !is_empty) multiplied = multiply(hx, p, w, panel, &event);
+    if (did && panel + 1 < count) did = hx__mpi_wait_all(&p->team, w->requested, w->requests);
+    if (event) multiplied = hx_wait(event, NULL);
+    if (multiplied != HX_OK) status = hx__mpi_fail_by_hx(multiplied);
+  }
+  return did ? status : HX__MPI_FAILED;
+}
+
+/* C = alpha S + beta C, as docs/ARITHMETIC.md has it; a NaN is the one that hx stores. */
+static void scale(const hx__mpi_product *p, const float *sums) {
+  const hx__fpenv was = hx__fpenv_enter();
+  const uint32_t nan_bits = 0x7fc00000u;
+  float nan;
+  memcpy(&nan, &nan_bits, sizeof nan);
+  const size_t m = height(p), n = width(p);
+  for (size_t j = 0; j < n; j++)
+    for (size_t i = 0; i < m; i++) {
+      float *const c = &p->c[j * p->ldc + i];
+      const float sum = sums ? sums[j * m + i] : *c, t = p->alpha == 1 ? sum : p->alpha * sum;
+      const float r = p->beta == 0 ? t : fmaf(p->beta, *c, t);
+      *c = r != r ? nan : r;
+    }
+  hx__fpenv_leave(was);
+}
+
+/* alpha == 0 or k == 0: neither A nor B is read. */
+static hx_status scale_only(hx_context *hx, const hx__mpi_product *p) {
+  hx_task task = hx_matmul(width(p), height(p), 0, NULL, NULL, p->c);
+  task.matmul.ldc = p->ldc;
+  task.matmul.beta = p->beta;
+  const hx_status status = height(p) && width(p) ? hx_offload(hx, &task, NULL) : HX_OK;
+  return status == HX_OK ? status : hx__mpi_fail_by_hx(status);
+}
+
+static hx_status multiply_all(hx_context *hx, hx__mpi_product *p) {
+  const hx__mpi_team *const team = &p->team;
+  if (p->alpha == 0 || p->k == 0) return hx__mpi_agree(team, scale_only(hx, p));
+  hx_status status = hx__mpi_operand_move(team, &p->a, &p->m);
+  if (status == HX_OK) status = hx__mpi_operand_move(team, &p->b, &p->n);
+  if (status != HX_OK) return status;
+  panels w;
+  status = hx__mpi_agree(team, allocate(p, &w));
+  if (status == HX_OK) {
+    status = add_panels(hx, p, &w);
+    if (status == HX_OK && (p->alpha != 1 || p->beta != 0)) scale(p, w.sums);
+    /* MPI may still write to the buffers after an error of its own, so they are not freed. */
+    if (status == HX__MPI_FAILED) return hx__mpi_agree(team, status);
+    status = hx__mpi_agree(team, status);
+  }
+  free_panels(&w);
+  return status;
+}
+
+/* The place of this rank in the grid. */
+static hx_status place(hx__mpi_product *p) {
+  const hx__mpi_team *const team = &p->team;
+  int topology = MPI_UNDEFINED, dimensions = 0, size[2], periods[2], at[2];
+  if (!hx__mpi_did(team, MPI_Topo_test(team->comm, &topology), "MPI_Topo_test")) return HX__MPI_FAILED;
+  if (topology == MPI_CART) MPI_Cartdim_get(team->comm, &dimensions);
+  if (dimensions != 2)
+    return hx__mpi_fail(HX_INVALID_ARGUMENT, "comm has no Cartesian topology of two dimensions (MPI_Cart_create)");
+  if (!hx__mpi_did(team, MPI_Cart_get(team->comm, 2, size, periods, at), "MPI_Cart_get")) return HX__MPI_FAILED;
+  p->rows = size[0];
+  p->columns = size[1];
+  p->at_row = at[0];
+  p->at_column = at[1];
+  return HX_OK;
+}
+
+/* The ranks of its row and column, in the order of their places there. */
+static hx_status cut_grid(hx__mpi_product *p) {
+  const hx__mpi_team *const team = &p->team;
+  const int along_row[2] = {0, 1}, along_column[2] = {1, 0};
+  const bool did = hx__mpi_did(team, MPI_Cart_sub(team->comm, along_row, &p->row), "MPI_Cart_sub") &&
+                   hx__mpi_did(team, MPI_Cart_sub(team->comm, along_column, &p->column), "MPI_Cart_sub") &&
+                   hx__mpi_did(team, MPI_Comm_set_errhandler(p->row, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler") &&
+                   hx__mpi_did(team, MPI_Comm_set_errhandler(p->column, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+  return did ? HX_OK : HX__MPI_FAILED;
+}
+
+static void free_grid(hx__mpi_product *p) {
+  if (p->row != MPI_COMM_NULL) MPI_Comm_free(&p->row);
+  if (p->column != MPI_COMM_NULL) MPI_Comm_free(&p->column);
+}
+
+hx_status hx_mpi_matmul(MPI_Comm grid, hx_context *hx, int m, int n, int k, float alpha, const float *a,
+                        const int *desca, const float *b, const int *descb, float beta, float *c, const int *descc) {
+  const hx__mpi_matmul_args args = {m, n, k, alpha, beta, a, b, c, desca, descb, descc};
+  hx__mpi_product p = {.row = MPI_COMM_NULL, .column = MPI_COMM_NULL};
+  hx_status status = hx__mpi_join(grid, &p.team);
+  if (status != HX_OK) return status;
+  status = hx__mpi_agree(&p.team, place(&p));
+  if (status == HX_OK) status = cut_grid(&p);
+  if (status == HX_OK) status = hx__mpi_agree(&p.team, hx__mpi_product_describe(hx, &args, &p));
+  if (status == HX_OK) status = hx__mpi_product_compare(&p, &args);
+  if (status == HX_OK) status = multiply_all(hx, &p);
+  free(p.a.moved);
+  free(p.b.moved);
+  if (status != HX__MPI_FAILED) free_grid(&p); /* else there may be broadcasts that never end */
+  return status;
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "mpi/panel.h"
+
+#include <string.h>
+
+static size_t min(size_t a, size_t b) { return a < b ? a : b; }
+
+/* The lines of this rank among [first, first + count). A run of them is read across, because B has rows that lie in
+ * columns. */
+static void pack(const hx__mpi_operand *o, size_t first, size_t count, float *buffer) {
+  const size_t length = hx__mpi_count(&o->places, o->places.me);
+  for (size_t i = first, run; i < first + count; i += run) {
+    run = min(o->lines.block - i % o->lines.block, first + count - i);
+    if (hx__mpi_owner(&o->lines, i) != o->lines.me) continue;
+    const float *const from = o->local + hx__mpi_local(&o->lines, i) * o->line;
+    float *const to = buffer + (i - first) * length;
+    if (o->step == 1)
+      for (size_t l = 0; l < run; l++) memcpy(to + l * length, from + l * o->line, length * sizeof *to);
+    else
+      for (size_t p = 0; p < length; p++)
+        for (size_t l = 0; l < run; l++) to[l * length + p] = from[l * o->line + p * o->step];
+  }
+}
+
+/* The lines of one rank among [first, first + count), as places in the buffer: at most one run a block. */
+static int runs_of(const hx__mpi_operand *o, int rank, size_t first, size_t count, int *lengths, int *places) {
+  int runs = 0;
+  for (size_t i = first, run; i < first + count; i += run) {
+    run = min(o->lines.block - i % o->lines.block, first + count - i);
+    if (hx__mpi_owner(&o->lines, i) != rank) continue;
+    lengths[runs] = (int)run;
+    places[runs++] = (int)(i - first);
+  }
+  return runs;
+}
+
+/* The lines of one rank go from its buffer to the same places of all others'. */
+static bool broadcast(const hx__mpi_team *team, const hx__mpi_operand *o, int rank, size_t first, size_t count,
+                      float *buffer, MPI_Request *request, bool *did_start) {
+  int lengths[HX__MPI_PANEL], places[HX__MPI_PANEL];
+  const int runs = runs_of(o, rank, first, count, lengths, places);
+  const int length = (int)hx__mpi_count(&o->places, o->places.me);
+  if (!runs || !length) return true;
+  MPI_Datatype line = MPI_DATATYPE_NULL, lines = MPI_DATATYPE_NULL;
+  const bool did = hx__mpi_did(team, MPI_Type_contiguous(length, MPI_FLOAT, &line), "MPI_Type_contiguous") &&
+                   hx__mpi_did(team, MPI_Type_indexed(runs, lengths, places, line, &lines), "MPI_Type_indexed") &&
+                   hx__mpi_did(team, MPI_Type_commit(&lines), "MPI_Type_commit") &&
+                   hx__mpi_did(team, MPI_Ibcast(buffer, 1, lines, rank, o->along, request), "MPI_Ibcast");
+  *did_start = did;
+  if (lines != MPI_DATATYPE_NULL) MPI_Type_free(&lines);
+  if (line != MPI_DATATYPE_NULL) MPI_Type_free(&line);
+  return did;
+}
+
+bool hx__mpi_panel_start(const hx__mpi_team *team, const hx__mpi_operand *operand, size_t first, size_t count,
+                         float *buffer, MPI_Request *requests, int *requested) {
+  pack(operand, first, count, buffer);
+  if (operand->lines.size == 1) return true;
+  for (int rank = 0; rank < operand->lines.size; rank++) {
+    bool did_start = false;
+    if (!broadcast(team, operand, rank, first, count, buffer, &requests[*requested], &did_start)) return false;
+    *requested += did_start;
+  }
+  return true;
+}

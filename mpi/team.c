@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "mpi/team.h"
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mpi/hx_mpi.h"
+
+#define SENTENCE_BYTES 512
+
+static _Thread_local char sentence[SENTENCE_BYTES];
+
+const char *hx_mpi_error_detail(void) { return sentence; }
+
+hx_status hx__mpi_fail(hx_status status, const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(sentence, sizeof sentence, format, arguments);
+  va_end(arguments);
+  return status;
+}
+
+hx_status hx__mpi_fail_by_hx(hx_status status) { return hx__mpi_fail(status, "%s", hx_error_detail()); }
+
+bool hx__mpi_did(const hx__mpi_team *team, int code, const char *function) {
+  if (code == MPI_SUCCESS) return true;
+  char text[MPI_MAX_ERROR_STRING] = "";
+  int length;
+  MPI_Error_string(code, text, &length);
+  hx__mpi_fail(HX__MPI_FAILED, "%s: %s", function, text);
+  MPI_Comm_call_errhandler(team->user, code);
+  return false;
+}
+
+/* gcc takes MPICH's MPI_STATUSES_IGNORE, which is the address 1, for an array of no element. */
+#if !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wstringop-overflow"
+#endif
+bool hx__mpi_wait_all(const hx__mpi_team *team, int count, MPI_Request *requests) {
+  return hx__mpi_did(team, MPI_Waitall(count, requests, MPI_STATUSES_IGNORE), "MPI_Waitall");
+}
+
+/* The duplicate of a communicator is an attribute of it. */
+static int key = MPI_KEYVAL_INVALID;
+static int key_code;
+
+static int free_duplicate(MPI_Comm comm, int keyval, void *attribute, void *extra) {
+  (void)comm, (void)keyval, (void)extra;
+  const int code = MPI_Comm_free(attribute);
+  free(attribute);
+  return code;
+}
+
+static void make_key(void) { key_code = MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, free_duplicate, &key, NULL); }
+
+/* The allocation is agreed on before the duplicate is made, because all ranks make it or none. */
+static hx_status duplicate(hx__mpi_team *team) {
+  MPI_Comm *const kept = malloc(sizeof *kept);
+  int all = kept != NULL;
+  if (!hx__mpi_did(team, MPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_MIN, team->user), "MPI_Allreduce") ||
+      (all && !hx__mpi_did(team, MPI_Comm_dup(team->user, kept), "MPI_Comm_dup"))) {
+    free(kept);
+    return HX__MPI_FAILED;
+  }
+  if (!all || !kept) {
+    free(kept);
+    return hx__mpi_fail(HX_OUT_OF_MEMORY, "a rank has no memory for a duplicate of the communicator");
+  }
+  team->comm = *kept;
+  if (!hx__mpi_did(team, MPI_Comm_set_errhandler(team->comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler") ||
+      !hx__mpi_did(team, MPI_Comm_set_attr(team->user, key, kept), "MPI_Comm_set_attr")) {
+    MPI_Comm_free(kept);
+    free(kept);
+    return HX__MPI_FAILED;
+  }
+  return HX_OK;
+}
+
+static hx_status check(MPI_Comm comm) {
+  int initialized = 0, finalized = 0, is_inter = 0;
+  MPI_Initialized(&initialized);
+  MPI_Finalized(&finalized);
+  if (!initialized || finalized) return hx__mpi_fail(HX_INVALID_ARGUMENT, "MPI is not initialized");
+  if (comm == MPI_COMM_NULL) return hx__mpi_fail(HX_INVALID_ARGUMENT, "comm is MPI_COMM_NULL");
+  MPI_Comm_test_inter(comm, &is_inter);
+  if (is_inter) return hx__mpi_fail(HX_INVALID_ARGUMENT, "comm is an intercommunicator");
+  return HX_OK;
+}
+
+hx_status hx__mpi_join(MPI_Comm comm, hx__mpi_team *team) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  const hx_status status = check(comm);
+  if (status != HX_OK) return status;
+  *team = (hx__mpi_team){.user = comm};
+  pthread_once(&once, make_key);
+  MPI_Comm *kept = NULL;
+  int found = 0;
+  if (!hx__mpi_did(team, key_code, "MPI_Comm_create_keyval") ||
+      !hx__mpi_did(team, MPI_Comm_get_attr(comm, key, &kept, &found), "MPI_Comm_get_attr") ||
+      !hx__mpi_did(team, MPI_Comm_rank(comm, &team->rank), "MPI_Comm_rank") ||
+      !hx__mpi_did(team, MPI_Comm_size(comm, &team->size), "MPI_Comm_size"))
+    return HX__MPI_FAILED;
+  if (!found) return duplicate(team);
+  team->comm = *kept;
+  return HX_OK;
+}
+
+hx_status hx__mpi_agree(const hx__mpi_team *team, hx_status mine) {
+  int first = mine == HX_OK ? team->size : team->rank;
+  if (!hx__mpi_did(team, MPI_Allreduce(MPI_IN_PLACE, &first, 1, MPI_INT, MPI_MIN, team->comm), "MPI_Allreduce"))
+    return HX__MPI_FAILED;
+  if (first == team->size) return HX_OK;
+  struct {
+    int status;
+    char text[SENTENCE_BYTES];
+  } told = {(int)mine, ""};
+  memcpy(told.text, sentence, sizeof sentence);
+  if (!hx__mpi_did(team, MPI_Bcast(&told, (int)sizeof told, MPI_BYTE, first, team->comm), "MPI_Bcast"))
+    return HX__MPI_FAILED;
+  told.text[SENTENCE_BYTES - 1] = '\0';
+  return hx__mpi_fail((hx_status)told.status, "rank %d: %.*s", first, SENTENCE_BYTES - 24, told.text);
+}

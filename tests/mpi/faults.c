@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Calls of MPI that fail on order, and a count of what ranks receive, by MPI's profiling interface. */
+#include "tests/mpi/ranks.h"
+
+static int failing, made;
+static uint64_t received;
+
+uint64_t bytes_received(void) { return received; }
+
+void fail_call(int n) {
+  failing = n;
+  made = 0;
+}
+int calls_made(void) { return made; }
+static bool fails(void) { return ++made == failing; }
+
+int MPI_Allreduce(const void *from, void *to, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
+  return fails() ? MPI_ERR_OTHER : PMPI_Allreduce(from, to, count, type, op, comm);
+}
+
+int MPI_Allgather(const void *from, int count, MPI_Datatype type, void *to, int to_count, MPI_Datatype to_type,
+                  MPI_Comm comm) {
+  return fails() ? MPI_ERR_OTHER : PMPI_Allgather(from, count, type, to, to_count, to_type, comm);
+}
+
+int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *out) { return fails() ? MPI_ERR_OTHER : PMPI_Comm_dup(comm, out); }
+
+int MPI_Waitall(int count, MPI_Request *requests, MPI_Status *statuses) {
+  return fails() ? MPI_ERR_OTHER : PMPI_Waitall(count, requests, statuses);
+}
+
+int MPI_Type_contiguous(int count, MPI_Datatype type, MPI_Datatype *out) {
+  return fails() ? MPI_ERR_OTHER : PMPI_Type_contiguous(count, type, out);
+}
+
+int MPI_Op_create(MPI_User_function *function, int commutes, MPI_Op *op) {
+  return fails() ? MPI_ERR_OTHER : PMPI_Op_create(function, commutes, op);
+}
+
+int MPI_Cart_sub(MPI_Comm comm, const int *remain, MPI_Comm *out) {
+  return fails() ? MPI_ERR_OTHER : PMPI_Cart_sub(comm, remain, out);
+}
+
+int MPI_Bcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm) {
+  return fails() ? MPI_ERR_OTHER : PMPI_Bcast(buffer, count, type, root, comm);
+}
+
+/* A rank that does not send receives all of it. */
+int MPI_Ibcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm, MPI_Request *request) {
+  int rank, size;
+  PMPI_Comm_rank(comm, &rank);
+  PMPI_Type_size(type, &size);
+  if (rank != root) received += (uint64_t)size * (uint64_t)count;
+  return fails() ? MPI_ERR_OTHER : PMPI_Ibcast(buffer, count, type, root, comm, request);
+}
+
+int MPI_Alltoallv(const void *from, const int *counts, const int *starts, MPI_Datatype type, void *to,
+                  const int *to_counts, const int *to_starts, MPI_Datatype to_type, MPI_Comm comm) {
+  int rank, ranks, size;
+  PMPI_Comm_rank(comm, &rank);
+  PMPI_Comm_size(comm, &ranks);
+  PMPI_Type_size(to_type, &size);
+  for (int r = 0; r < ranks; r++)
+    if (r != rank) received += (uint64_t)size * (uint64_t)to_counts[r];
+  if (fails()) return MPI_ERR_OTHER;
+  return PMPI_Alltoallv(from, counts, starts, type, to, to_counts, to_starts, to_type, comm);
+}

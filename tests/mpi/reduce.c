@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * hx_mpi_reduce: each rank makes the whole array, so that it can compare the result of its part with that of one
+ * machine. The cases are the same for any number of ranks, and so is the hash of their results. An argument `die` lets
+ * one rank die. */
+#include <signal.h>
+#include <unistd.h>
+
+#include "tests/mpi/ranks.h"
+
+#define LEAF 4096
+#define LONGEST (30 * LEAF + 77)
+
+static const size_t sizes[] = {
+    0, 1, 127, LEAF - 1, LEAF, LEAF + 1, 2 * LEAF, 3 * LEAF + 5, 7 * LEAF, 15 * LEAF + 1, LONGEST};
+#define COUNT(a) (sizeof(a) / sizeof *(a))
+
+static int rank, ranks;
+static hx_context *hx;
+static uint64_t hash;
+
+typedef enum cut_kind { EVEN, RANDOM, SOME_EMPTY, LAST_ALL, FEW, AT_LEAVES, CUT_KINDS } cut_kind;
+
+/* The first elements of all ranks, and the end. */
+static void cut(cut_kind kind, uint64_t seed, size_t n, size_t *start) {
+  start[0] = 0;
+  start[ranks] = n;
+  for (int r = 1; r < ranks; r++) {
+    const uint64_t random = data_u64(seed, (uint64_t)r);
+    const size_t room = n - start[r - 1];
+    size_t part = room / (size_t)(ranks - r + 1);
+    if (kind == RANDOM) part = random % (2 * part + 1);
+    if (kind == SOME_EMPTY) part = random % 2 ? 0 : room / 2;
+    if (kind == LAST_ALL) part = 0;
+    if (kind == FEW) part = random % 100;
+    if (kind == AT_LEAVES) part = (part + LEAF - 1) / LEAF * LEAF;
+    start[r] = start[r - 1] + (part < room ? part : room);
+  }
+}
+
+static data_kind kind_of(hx_op op, uint64_t seed) {
+  const data_kind kinds[] = {DATA_SIGNED, DATA_EXPONENTS, DATA_DENORMALS, DATA_ZEROS,
+                             DATA_INF,    DATA_NAN,       DATA_CANCEL,    DATA_ANY};
+  return op == HX_PROD && seed % 2 ? DATA_NEAR_ONE : kinds[seed % COUNT(kinds)];
+}
+
+/* One case: whole array, cut, result. x and y have room for LONGEST elements. */
+static void compare(hx_op op, hx_type type, size_t n, cut_kind cuts, uint64_t seed, uint32_t *x, uint32_t *y) {
+  size_t start[ranks + 1];
+  cut(cuts, seed, n, start);
+  data_fill(type, kind_of(op, seed), seed, x, n);
+  data_fill(type, kind_of(op, seed), seed + 1, y, n);
+  const size_t mine = start[rank], count = start[rank + 1] - mine;
+  hx_value want, got = {.u64 = 0x1234567812345678u};
+  hx_task whole = hx_reduce(op, type, x, n, &want), part = hx_reduce(op, type, x + mine, count, &got);
+  if (op == HX_DOT) {
+    whole.reduce.y = y;
+    part.reduce.y = y + mine;
+  }
+  if (op >= HX_MIN && op <= HX_ARGMAX && !n) {
+    CHECK_MPI_REFUSED(hx_mpi_reduce(MPI_COMM_WORLD, hx, &part), HX_INVALID_ARGUMENT, "rank 0");
+    CHECK(got.u64 == 0x1234567812345678u, "%llx", (unsigned long long)got.u64);
+    return;
+  }
+  CHECK_OK(hx_offload(hx, &whole, NULL));
+  CHECK_MPI(hx_mpi_reduce(MPI_COMM_WORLD, hx, &part));
+  CHECK(got.u64 == want.u64, "rank %d of %d: op %d type %d n %zu cuts %d seed %llu: %llx, want %llx", rank, ranks, op,
+        type, n, cuts, (unsigned long long)seed, (unsigned long long)got.u64, (unsigned long long)want.u64);
+  if (rank == (int)(seed % (uint64_t)ranks)) { /* the scalar definition, on one rank at a time */
+    const hx_value defined = ref_reduce(op, type, x, op == HX_DOT ? y : NULL, n);
+    CHECK(got.u64 == defined.u64, "%llx, the definition says %llx", (unsigned long long)got.u64,
+          (unsigned long long)defined.u64);
+  }
+  hash = hash_add(hash, got.u64);
+}
+
+/* Every operation and type at some sizes each, under some cuts. The seeds do not depend on the number of ranks. */
+static void compare_all(uint32_t *x, uint32_t *y) {
+  uint64_t seed = 100;
+  for (int op = HX_SUM; op <= HX_PROD; op++)
+    for (int type = HX_F32; type <= HX_U32; type++)
+      for (size_t s = 0; s < COUNT(sizes); s++, seed++) {
+        const bool ordered = type == HX_F32 && !(op >= HX_MIN && op <= HX_ARGMAX);
+        const unsigned last = ordered ? CUT_KINDS : 1;
+        for (unsigned c = 0; c < last; c++)
+          if (ordered || (seed + (uint64_t)op) % 3 == 0)
+            compare((hx_op)op, (hx_type)type, sizes[s], (cut_kind)((c + seed) % CUT_KINDS), seed, x, y);
+      }
+}
+
+/* The sum of one array by hx beside what MPI_Allreduce makes of the sums of the parts, of which nothing is checked. */
+static void sum_both_ways(uint32_t *bits) {
+  size_t start[ranks + 1];
+  cut(EVEN, 0, LONGEST, start);
+  data_fill(HX_F32, DATA_SIGNED, 0, bits, LONGEST);
+  const float *const x = (const float *)bits + start[rank];
+  const size_t n = start[rank + 1] - start[rank];
+  hx_value by_hx;
+  hx_task part = hx_reduce(HX_SUM, HX_F32, x, n, &by_hx);
+  CHECK_MPI(hx_mpi_reduce(MPI_COMM_WORLD, hx, &part));
+  float sum = 0;
+  for (size_t i = 0; i < n; i++) sum += x[i];
+  PMPI_Allreduce(MPI_IN_PLACE, &sum, 1, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+  if (rank == 0) printf("sum %.9g, by MPI_Allreduce %.9g\n", by_hx.f32, sum);
+}
+
+static void check_errors(uint32_t *x) {
+  hx_value out = {.u64 = 7};
+  hx_task part = hx_reduce(HX_SUM, HX_F32, x, 10, &out);
+  CHECK_MPI_REFUSED(hx_mpi_reduce(MPI_COMM_NULL, hx, &part), HX_INVALID_ARGUMENT, "MPI_COMM_NULL");
+  const int last = ranks - 1;
+  char rank_text[24];
+  snprintf(rank_text, sizeof rank_text, "rank %d", last);
+  for (int wrong = 0; wrong < 7; wrong++) {
+    hx_task task = part;
+    const char *const words[] = {"hx is NULL", "part is NULL", "kind is 3",  "op is 99",
+                                 "x is NULL",  "not aligned",  "out is NULL"};
+    if (rank == last && wrong == 2) task.kind = HX_MATMUL;
+    if (rank == last && wrong == 3) task.reduce.op = (hx_op)99;
+    if (rank == last && wrong == 4) task.reduce.x = NULL;
+    if (rank == last && wrong == 5) task.reduce.x = (char *)x + 1;
+    if (rank == last && wrong == 6) task.reduce.out = NULL;
+    hx_context *const context = rank == last && wrong == 0 ? NULL : hx;
+    const hx_task *const given = rank == last && wrong == 1 ? NULL : &task;
+    CHECK_MPI_REFUSED(hx_mpi_reduce(MPI_COMM_WORLD, context, given), HX_INVALID_ARGUMENT, words[wrong]);
+    CHECK(has_words(hx_mpi_error_detail(), rank_text), "%s", hx_mpi_error_detail());
+  }
+  hx_task task = part; /* of each rank the number of elements is possible; nothing is read */
+  task.reduce.n = SIZE_MAX / sizeof(float) / (size_t)ranks + 1;
+  CHECK_MPI_REFUSED(hx_mpi_reduce(MPI_COMM_WORLD, hx, &task), HX_INVALID_ARGUMENT, "overflow 64 bits");
+  task = part;
+  if (rank == last) task.reduce.type = HX_U32;
+  const hx_status want = ranks > 1 ? HX_INVALID_ARGUMENT : HX_OK;
+  const hx_status got = hx_mpi_reduce(MPI_COMM_WORLD, hx, &task);
+  CHECK(got == want && (ranks == 1 || has_words(hx_mpi_error_detail(), "differs")), "%s", hx_mpi_error_detail());
+  if (ranks > 1) CHECK(out.u64 == 7, "%llu", (unsigned long long)out.u64);
+}
+
+static int handled;
+static void count_errors(MPI_Comm *comm, int *code, ...) {
+  (void)comm, (void)code;
+  handled++;
+}
+
+/* Every call of MPI fails once, on all ranks. The handler of the communicator hears of it, and the next call works. */
+static void fail_every_call(uint32_t *x) {
+  MPI_Comm comm;
+  MPI_Errhandler handler;
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  MPI_Comm_create_errhandler(count_errors, &handler);
+  MPI_Comm_set_errhandler(comm, handler);
+  hx_value want = {0}, got = {0};
+  hx_task part = hx_reduce(HX_SUM, HX_F32, x, 1000, &want);
+  CHECK_MPI(hx_mpi_reduce(MPI_COMM_WORLD, hx, &part));
+  part.reduce.out = &got;
+  for (int n = 1;; n++) {
+    handled = 0;
+    fail_call(n);
+    const hx_status status = hx_mpi_reduce(comm, hx, &part);
+    const bool failed = calls_made() >= n;
+    fail_call(0);
+    CHECK(status == (failed ? HX_DEVICE_FAILED : HX_OK) && handled == failed, "call %d: %s, handled %d times: %s", n,
+          hx_status_string(status), handled, hx_mpi_error_detail());
+    if (!failed) break;
+  }
+  CHECK(got.u64 == want.u64, "%llx", (unsigned long long)got.u64);
+  MPI_Errhandler_free(&handler);
+  MPI_Comm_free(&comm);
+}
+
+int main(int argc, char **argv) {
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  hx_settings settings = HX_SETTINGS_DEFAULT;
+  settings.devices = "cpu";
+  settings.threads = "1";
+  if (rank == 1) { /* half of this rank's work is for a device that fails soon, and for good */
+    settings.devices = "cpu,sim";
+    settings.sim = "rate=1e9,latency_us=10,fail=enqueue@3";
+    settings.split = "0.5";
+  }
+  hx = open_or_exit(&settings);
+  uint32_t *const x = malloc(2 * LONGEST * sizeof *x);
+  const bool is_to_die = argc > 1 && strcmp(argv[1], "die") == 0 && rank == ranks - 1;
+  compare_all(x, x + LONGEST);
+  if (is_to_die) raise(SIGKILL); /* the other ranks are in the next call */
+  check_errors(x);
+  fail_every_call(x);
+  sum_both_ways(x);
+  hx_device_info device = {.state = HX_USABLE};
+  if (rank == 1) hx_device(hx, hx_device_count(hx) - 1, &device);
+  CHECK((device.state == HX_LOST) == (rank == 1), "rank %d: the device is in state %d", rank, device.state);
+  unsigned counts[2] = {checks_done, checks_failed};
+  uint64_t hashes[2] = {hash >> 1, ~hash >> 1}; /* both MPIs compare 63 bits */
+  PMPI_Allreduce(MPI_IN_PLACE, counts, 2, MPI_UNSIGNED, MPI_SUM, MPI_COMM_WORLD);
+  PMPI_Allreduce(MPI_IN_PLACE, hashes, 2, MPI_UINT64_T, MPI_MAX, MPI_COMM_WORLD);
+  const bool same = hashes[0] == (~hashes[1] << 1) >> 1;
+  if (rank == 0) printf("hash %016llx\n%u checks, %u failed\n", (unsigned long long)hash, counts[0], counts[1] + !same);
+  free(x);
+  hx_close(hx);
+  MPI_Finalize();
+  return counts[1] || !same;
+}
