@@ -31,37 +31,41 @@ extern "C" {
 
 /* Reduces an array of which each rank holds a part: the array is the part of rank 0, then that of rank 1, and so on.
  * *part is the task that hx_reduce or hx_dot makes for the n elements of this rank, of which there may be none;
- * operation and type are the same on all ranks. For HX_SUM, with x the whole array and N its number of elements: s = 0;
- * for (i = 0; i < N; i++) s = s + x[i]; *part->reduce.out = s;          in the order of docs/ARITHMETIC.md Every rank
- * gets the same result, with the bits of hx_offload for the whole array. HX_ARGMIN and HX_ARGMAX give the index in the
- * whole array. The arrays stay the caller's, and are not read after the call. A rank sends at most 4095 elements of
- * each array to another, and a few hundred bytes besides. HX_INVALID_ARGUMENT: MPI is not initialized, or is finalized;
- * comm is MPI_COMM_NULL or an intercommunicator (these are returned on this rank alone); a pointer is NULL; the task is
- * not one of hx_reduce or hx_dot, or hx_offload would refuse it; the ranks differ in operation or type; the bytes of
- * all elements together overflow 64 bits; min, max, argmin or argmax without an element on any rank. Nothing has been
- * written. HX_OUT_OF_MEMORY: no host memory on a rank. HX_DEVICE_FAILED: as for hx_offload, or MPI returned an error.
- */
+ * operation and type are the same on all ranks. For HX_SUM, with x the whole array and N its number of elements:
+ *     s = 0; for (i = 0; i < N; i++) s = s + x[i]; *part->reduce.out = s;      in the order of docs/ARITHMETIC.md
+ * Every rank gets the same result, with the bits of hx_offload for the whole array. HX_ARGMIN and HX_ARGMAX give the
+ * index in the whole array. The arrays stay the caller's, and are not read after the call. A rank sends at most 4095
+ * elements of each array to another, and a few hundred bytes besides.
+ * HX_INVALID_ARGUMENT: MPI is not initialized, or is finalized; comm is MPI_COMM_NULL or an intercommunicator (these
+ *   are returned on this rank alone); a pointer is NULL; the task is not one of hx_reduce or hx_dot, or hx_offload
+ *   would refuse it; the ranks differ in operation or type; the bytes of all elements together overflow 64 bits; min,
+ *   max, argmin or argmax without an element on any rank. Nothing has been written.
+ * HX_OUT_OF_MEMORY: no host memory on a rank.
+ * HX_DEVICE_FAILED: as for hx_offload, or MPI returned an error. */
 HX_API hx_status hx_mpi_reduce(MPI_Comm comm, hx_context *hx, const hx_task *part);
 
-/* Computes C = alpha A B + beta C of matrices that the ranks of a grid hold in blocks. A is m x k, B is k x n and C is
- * m x n; the product has the bits of hx_offload for an hx_matmul of the whole matrices:
+/* Computes C = alpha A B + beta C of matrices that the ranks of a grid hold in blocks, by SUMMA (van de Geijn and
+ * Watts, 1997). A is m x k, B is k x n and C is m x n; the product has the bits of hx_offload for an hx_matmul of the
+ * whole matrices:
  *     for (i < m) for (j < n) { s = 0; for (p < k) s = fma(A(i,p), B(p,j), s); C(i,j) = alpha*s + beta*C(i,j); }
  * k is cut into panels of 512, whose sums are added in order (docs/ARITHMETIC.md, section 7).
  * grid: a communicator of MPI_Cart_create with two dimensions, which are the rows and the columns of the grid. Its
- * ranks are those of a BLACS grid by rows (order 'R'). desca, descb, descc: ScaLAPACK's descriptors, nine int each:
- * DTYPE (1), CTXT (not read), M, N, MB, NB, RSRC, CSRC and LLD. a, b and c are the local parts, by columns, LLD
- * elements apart. Blocks may have any size, and each matrix others. The matrices may be larger than the product, which
- * then is that of their first rows and columns (ia == ja == 1). All ranks pass the same m, n, k, alpha, beta and
- * descriptors, apart from CTXT and LLD. The memory stays the caller's; gaps of C are not written. alpha == 0 or k == 0:
- * A and B are not read and may be NULL. beta == 0: the old C is not read. Each rank needs memory for 1024 rows and
- * columns of its part of C; if beta is not 0, for another part of C; and if the rows of A (columns of B) are not dealt
- * out as those of C are, for its part of A (B). HX_INVALID_ARGUMENT: MPI is not initialized, or is finalized; grid is
- * MPI_COMM_NULL or an intercommunicator (these are returned on this rank alone); grid has no Cartesian topology of two
- * dimensions; hx, a descriptor or the memory of a part with elements is NULL; m, n or k is negative; a number of a
- * descriptor is out of its range, or its matrix is smaller than the product; LLD is less than the rows of a rank; a
- * pointer is not aligned to 4 bytes; c overlaps a or b; the ranks differ. Nothing has been written. HX_OUT_OF_MEMORY:
- * no host memory on a rank. C is unspecified. HX_DEVICE_FAILED: as for hx_offload, or MPI returned an error. C is
- * unspecified. */
+ *   ranks are those of a BLACS grid by rows (order 'R').
+ * desca, descb, descc: ScaLAPACK's descriptors, nine int each: DTYPE (1), CTXT (not read), M, N, MB, NB, RSRC, CSRC
+ *   and LLD. Blocks may have any size, and each matrix others. The matrices may be larger than the product, which
+ *   then is that of their first rows and columns (ia == ja == 1).
+ * a, b, c: the local parts, by columns, LLD elements apart.
+ * All ranks pass the same m, n, k, alpha, beta and descriptors, apart from CTXT and LLD. The memory stays the
+ * caller's; gaps of C are not written. alpha == 0 or k == 0: A and B are not read and may be NULL. beta == 0: the old
+ * C is not read. Each rank needs memory for 1024 rows and columns of its part of C; if beta is not 0, for another
+ * part of C; and if the rows of A (columns of B) are not dealt out as those of C are, for its part of A (B).
+ * HX_INVALID_ARGUMENT: MPI is not initialized, or is finalized; grid is MPI_COMM_NULL or an intercommunicator (these
+ *   are returned on this rank alone); grid has no Cartesian topology of two dimensions; hx, a descriptor or the
+ *   memory of a part with elements is NULL; m, n or k is negative; a number of a descriptor is out of its range, or
+ *   its matrix is smaller than the product; LLD is less than the rows of a rank; a pointer is not aligned to 4 bytes;
+ *   c overlaps a or b; the ranks differ. Nothing has been written.
+ * HX_OUT_OF_MEMORY: no host memory on a rank. C is unspecified.
+ * HX_DEVICE_FAILED: as for hx_offload, or MPI returned an error. C is unspecified. */
 HX_API hx_status hx_mpi_matmul(MPI_Comm grid, hx_context *hx, int m, int n, int k, float alpha, const float *a,
                                const int *desca, const float *b, const int *descb, float beta, float *c,
                                const int *descc);
