@@ -6,7 +6,8 @@
  *   HX_ELEMENT(i)      element i of the launch
  *   HX_FOUR(load, i)   elements i to i + 3; load(type, pointer) reads four neighbours of an array
  *   HX_ALIGNED(i)      whether element i of every array is at a multiple of 16 bytes
- * HX_MAP_ROWS: rows of 128 lanes that an item loads before it uses the first. */
+ * HX_MAP_ROWS: rows of 128 lanes that an item loads before it uses the first; 0: the program has the expression once,
+ * because compilers would take minutes for many copies of a long one. */
 #if HX_SHAPE_ITEM
 
 /* The loop over the lanes becomes vectors, because a lane does not depend on its neighbours. */
@@ -46,6 +47,16 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_map_reduce
 
 #else
 
+/* Puts what is missing in the place of elements past `last`, and takes the rest. */
+static void hx_take_first(hx_lanes *lanes, HX_T4 x, uint last, uint r) {
+  HX_PASTE(HX_A, 4) v = HX_LIFT(4, x, x);
+  if (last < 1) v.y = HX_MISSING;
+  if (last < 2) v.z = HX_MISSING;
+  if (last < 3) v.w = HX_MISSING;
+  hx_take(lanes, v, r);
+}
+
+#if HX_MAP_ROWS
 /* Loads for HX_FOUR. The elements past `last`, an index from here, are that one again. */
 #define HX_FOUR_ALIGNED(T, p) (*(global const HX_PASTE(T, 4) *)(p))
 #define HX_FOUR_ANY(T, p) vload4(0, (p))
@@ -73,14 +84,23 @@ static void hx_mapped_lanes(HX_PARAMETERS hx_lanes *lanes, ulong start, uint cou
   }
   for (uint i = 4 * item, r = 0; i < count; i += HX_LANES, r++, at += HX_LANES) {
     const uint last = count - i - 1;
-    const HX_T4 x = HX_FOUR(HX_FOUR_SHORT, at);
-    HX_PASTE(HX_A, 4) v = HX_LIFT(4, x, x);
-    if (last < 1) v.y = HX_MISSING;
-    if (last < 2) v.z = HX_MISSING;
-    if (last < 3) v.w = HX_MISSING;
-    hx_take(lanes, v, r);
+    hx_take_first(lanes, HX_FOUR(HX_FOUR_SHORT, at), last, r);
   }
 }
+#else
+static void hx_mapped_lanes(HX_PARAMETERS hx_lanes *lanes, ulong start, uint count, uint item) {
+  hx_clear(lanes);
+  for (uint i = 4 * item, r = 0; i < count; i += HX_LANES, r++) {
+    const uint last = count - i - 1;
+    HX_T4 x = 0;
+    _Pragma("unroll 1") for (uint c = 0; c < 4; c++) {
+      const HX_T one = HX_ELEMENT(start + i + min(c, last));
+      x = (HX_T4)(c == 0 ? one : x.x, c == 1 ? one : x.y, c == 2 ? one : x.z, c == 3 ? one : x.w);
+    }
+    hx_take_first(lanes, x, last, r);
+  }
+}
+#endif
 
 kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_map_reduce(HX_PARAMETERS ulong n,
                                                                                  global ulong *slots) {

@@ -84,8 +84,8 @@ static bool has(const hx__expr *e, hx__expr_op op) {
   return false;
 }
 
-/* The options of a map-reduce: those of a reduction by items, and how many rows an item loads ahead. A long expression
- * has more values of each row in registers, and takes longer to compile. */
+/* The options of a map-reduce: those of a reduction by items, and how many rows an item loads ahead. The program has the
+ * expression once for each element of these rows, so a longer one takes longer to compile and needs more registers. */
 static bool write_row_options(const hx__cl_device *d, hx__cl_map *map, hx__arithmetic arithmetic,
                               char options[OPTIONS_BYTES]) {
   static const uint32_t none[3] = {0, 0, 0};
@@ -97,7 +97,7 @@ static bool write_row_options(const hx__cl_device *d, hx__cl_map *map, hx__arith
   return snprintf(options + used, OPTIONS_BYTES - used, " -DHX_MAP_ROWS=%d ",
                   values <= SHORT_VALUES    ? 8
                   : values <= MEDIUM_VALUES ? 2
-                                            : 1) < (int)(OPTIONS_BYTES - used);
+                                            : 0) < (int)(OPTIONS_BYTES - used);
 }
 
 /* Whether the operations are rounded once on this device; the options that see to it. Two hashes of the text are among
