@@ -108,6 +108,8 @@
  *
  *   hx_map(global const T *x0, ulong x0_first, ..., uint p0, ..., ulong n, global uint *out)
  *     An array and an offset for each input, the bits of each parameter. Launch: 1-D, at least n items.
+ *   hx_map_reduce(the same arrays and parameters, ulong n, global ulong *slots)
+ *     The slot of every leaf of these elements. Launch: as hx_reduce, of the row by which it was built.
  *
  * ---- Probes of the device
  *
@@ -131,7 +133,10 @@ typedef enum hx__kernel_kind {
   HX__KERNEL_PROBE,
   HX__KERNEL_LINES,
   HX__KERNEL_FIELDS,
-  HX__KERNEL_MAP /* has no row: each user kernel is a program, whose text follows the sources */
+  /* These have no rows. Each user kernel is a program: its text follows the sources of MAP, and comes before the last
+   * source of MAP_REDUCE, whose geometry is that of a row of REDUCE. */
+  HX__KERNEL_MAP,
+  HX__KERNEL_MAP_REDUCE
 } hx__kernel_kind;
 
 /* Families of devices, as bits. A device has one or more: an Intel GPU with sub-groups of 16 has INTEL | SUBGROUP16. */

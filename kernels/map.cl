@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The operations of user kernels (docs/USER_KERNELS.md), each rounded as IEEE 754 says. The kernel itself follows: it is
  * made of a user's expression (backend/opencl/map_text.c), a line for each of its values. Comparisons give 0 or 1. */
-#define HX_BITS(x) as_uint(x)
+#define HX_WORD(x) as_uint(x)
 
-#define HX_NEGATE_F(x) as_float(HX_BITS(x) ^ 0x80000000u)
-#define HX_ABS_F(x) as_float(HX_BITS(x) & 0x7fffffffu)
+#define HX_NEGATE_F(x) as_float(HX_WORD(x) ^ 0x80000000u)
+#define HX_ABS_F(x) as_float(HX_WORD(x) & 0x7fffffffu)
 #define HX_SQRT_F(x) sqrt(x)
 #define HX_FLOOR_F(x) floor(x)
 #define HX_CEIL_F(x) ceil(x)
@@ -24,12 +24,12 @@
 static float HX_MIN_F(float x, float y) {
   if (x < y || isnan(y)) return x;
   if (y < x || isnan(x)) return y;
-  return as_float(HX_BITS(x) | HX_BITS(y));
+  return as_float(HX_WORD(x) | HX_WORD(y));
 }
 static float HX_MAX_F(float x, float y) {
   if (x > y || isnan(y)) return x;
   if (y > x || isnan(x)) return y;
-  return as_float(HX_BITS(x) & HX_BITS(y));
+  return as_float(HX_WORD(x) & HX_WORD(y));
 }
 
 static int HX_TO_I32(float x) {

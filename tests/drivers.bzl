@@ -52,6 +52,9 @@ _OTHERS = [
     ("elementary_test", "pocl", ["pocl"]),
     ("map_test", "pocl", ["cpu,pocl", "hostptr", "30"]),
     ("map_test", "pocl", ["cpu,pocl", "copy", "30"]),
+    ("map_launch_test", "pocl", ["pocl", "svm-fine,svm-coarse,hostptr,copy"]),
+    ("map_launch_test", "pocl6", ["pocl", "svm-system,usm"]),
+    ("map_launch_test", "rusticl", ["rusticl", "hostptr,copy"]),
     ("memory_reuse_test", "pocl", ["cpu,pocl"]),
     ("memory_reuse_test", "rusticl", ["cpu,rusticl"]),
     ("memory_reuse_test", "intel", ["cpu,opencl-cpu"]),
@@ -164,11 +167,14 @@ def driver_tests():
     _driver_test("bits_ftz", "bits_test_ftz", "pocl", args)
     for program, driver, args in _OTHERS:
         memory = [word for word in args[1:] if word != driver and not word.startswith("-")]
-        name = "_".join([program, driver] + memory)
+        name = "_".join([program, driver] + memory).replace(",", "_")
         _driver_test(name, program, driver, args)
     for memory, side, dress, tile in _LIMITS:
         name = "_".join(["max_alloc_test", memory, str(side), dress, tile])
         _driver_test(name, "max_alloc_test", "pocl", ["pocl", memory, str(side), dress, tile], layer = "dress_layer")
+    # A GPU reduces a leaf by 32 work-items.
+    args = ["pocl", "copy,hostptr", "gpu"]
+    _driver_test("map_launch_test_gpu", "map_launch_test", "pocl", args, layer = "dress_layer")
     for view in ["hidden", "kept"]:
         _driver_test("coarse_view_test_" + view, "coarse_view_test", "pocl", ["pocl", view], layer = "view_layer")
     for driver, laptop in _LAPTOPS:

@@ -39,7 +39,7 @@ void hx__context_pin_memory(hx_context *hx, bool in_background) {
 
 /* A user kernel has a state of its own. needs: of the reduction, if there is one. */
 static hx__usability usability_of_map(hx__device *d, const hx__work *w, uint64_t needs) {
-  const hx__map_state state = d->backend->map ? d->backend->map(d, w->kernel, false, NULL) : HX__MAP_REFUSED;
+  const hx__map_state state = d->backend->map ? d->backend->map(d, w, false, NULL) : HX__MAP_REFUSED;
   if (state == HX__MAP_REFUSED || (needs & atomic_load(&d->refused))) return HX__NEVER_USABLE;
   const bool ready = state == HX__MAP_READY && !(needs & ~atomic_load(&d->ready));
   return ready && !atomic_load(&d->stuck_threads) ? HX__USABLE_NOW : HX__USABLE_LATER;
@@ -82,7 +82,7 @@ static void prepare_devices(hx_context *hx, const hx__work *w, bool wait) {
     const hx__device_entry *const entry = &hx->table.entry[i];
     uint64_t needs;
     if (hx__usability_of(hx, entry, w, &needs) == HX__NEVER_USABLE) continue;
-    if (w->kernel) entry->device->backend->map(entry->device, w->kernel, true, NULL);
+    if (w->kernel) entry->device->backend->map(entry->device, w, true, NULL);
     if (wait)
       hx__prepare_wait(entry->device, needs, hx__now_ns() + SHARE_WAIT_NS, hx__hang_limit_ns(hx));
     else

@@ -18,7 +18,7 @@ static void make_ready(hx_context *hx, const hx__work *w) {
     const hx__device_entry *const entry = &hx->table.entry[i];
     uint64_t needs;
     if (entry->owned || hx__usability_of(hx, entry, w, &needs) == HX__NEVER_USABLE) continue;
-    if (w->kernel) entry->device->backend->map(entry->device, w->kernel, true, NULL);
+    if (w->kernel) entry->device->backend->map(entry->device, w, true, NULL);
     hx__prepare_wait(entry->device, needs, UINT64_MAX, HX__LONG_HANG_NS);
   }
 }

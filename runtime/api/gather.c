@@ -61,7 +61,7 @@ static double seed_rate_of(const hx__device *d, uint64_t needs) {
 static double first_rate_of(hx__device *d, const hx__work *w, uint64_t needs) {
   float rate = 0.0f;
   if (!w->kernel) return seed_rate_of(d, needs);
-  d->backend->map(d, w->kernel, false, &rate);
+  d->backend->map(d, w, false, &rate);
   return (double)rate;
 }
 

@@ -220,10 +220,10 @@ struct hx__backend {
    * what only preparing uses can be freed. NULL: every kernel is ready from the start. One thread at a time. */
   void (*prepare)(hx__device *device, uint64_t needs);
 
-  /* Optional: the state of a user kernel on the device. request: if it is not known there, it will be built and tested
-   * by prepare(HX__NEED_MAPS). *rate, if not NULL: units per nanosecond, if it is ready. NULL: the devices compute no
+  /* Optional: the state of the work's user kernel on the device. request: if it is not known there, it will be built and
+   * tested by prepare(HX__NEED_MAPS). *rate, if not NULL: units per nanosecond, if it is ready. NULL: the devices compute no
    * user kernels. */
-  hx__map_state (*map)(hx__device *device, const struct hx_kernel *kernel, bool request, float *rate);
+  hx__map_state (*map)(hx__device *device, const hx__work *work, bool request, float *rate);
 
   const hx__backend_chunking *chunking; /* each of these may be NULL */
   const hx__backend_recovery *recovery;

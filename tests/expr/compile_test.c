@@ -268,9 +268,9 @@ static void check_limits(void) {
   for (int i = 2; i < 40; i++) strcat(wide, ")");
   check_limit(strdup(wide), "text 1:1: it needs more than 12 intermediate results at a time");
   char names[3000] = "";
-  for (int i = 0; i < 63; i++) sprintf(names + strlen(names), "int v%d = x;", i);
-  check_limit(repeated(names, "", 0, "v62"), NULL);
-  check_limit(repeated(names, "", 0, "int w = x; w"), "more than 64 names");
+  for (int i = 0; i < 127; i++) sprintf(names + strlen(names), "int v%d = x;", i);
+  check_limit(repeated(names, "", 0, "v126"), NULL);
+  check_limit(repeated(names, "", 0, "int w = x; w"), "more than 128 names");
 }
 
 /* ---- arguments */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * expf, logf, tanhf and erff of user kernels: the bits of the sequences in docs/USER_KERNELS.md, errors against double
+ * expf, logf, sinf, cosf, tanhf and erff of user kernels: the bits of the sequences in docs/USER_KERNELS.md, errors against double
  * precision over all exponents, and the same bits on every instruction set, on devices, and of constants. Usage:
  * elementary_test [devices] */
 #include <float.h>
@@ -76,6 +76,71 @@ static float erf_of(float x) {
   return with_sign_of(a < 0.94f ? small : 1.0f - exp_of(fmaf(g3, c, -0x1.b21af8p-13f)), x);
 }
 
+/* |x| modulo pi/2, its quadrant, and the sine and cosine of what is left. */
+static void sin_cos_of(float x, int *quadrant, float *sine_out, float *cosine_out) {
+  const float a = fabsf(x);
+  const int b = (int)as_int(a);
+  const int e = (b >> 23) - 126;
+  const int top = shifted((uint32_t)e, 7);
+  const int t = e - top;
+  const uint32_t m = (((uint32_t)b & 0x7fffffu) | 0x800000u) << (top & 31);
+  const uint32_t b0 = (t & 64) ? 0x91054a7fu : 0x00000028u;
+  const uint32_t b1 = (t & 64) ? 0x09d5f47du : 0xbe60db93u;
+  const uint32_t b2 = (t & 64) ? 0x4d377036u : 0x91054a7fu;
+  const uint32_t b3 = (t & 64) ? 0xd8a5664fu : 0x09d5f47du;
+  const uint32_t b4 = (t & 64) ? 0x10e4107fu : 0x4d377036u;
+  const uint32_t c0 = (t & 32) ? b1 : b0;
+  const uint32_t c1 = (t & 32) ? b2 : b1;
+  const uint32_t c2 = (t & 32) ? b3 : b2;
+  const uint32_t c3 = (t & 32) ? b4 : b3;
+  const uint32_t d0 = (c0 << (t & 31)) | (c1 >> 1 >> (~t & 31));
+  const uint32_t d1 = (c1 << (t & 31)) | (c2 >> 1 >> (~t & 31));
+  const uint32_t d2 = (c2 << (t & 31)) | (c3 >> 1 >> (~t & 31));
+  const uint32_t h = m * d0;
+  const float f = (float)m;
+  const float f1 = (float)(int)(d1 >> 8) * 0x1p-54f;
+  const float f2 = (float)(int)((d1 & 255u) << 16 | d2 >> 16) * 0x1p-78f;
+  const float p = f * f1;
+  const float low = fmaf(f, f2, fmaf(f, f1, -p));
+  const int i = shifted(h << 2, 2);
+  const float g = (float)i;
+  const float u = g * 0x1p-30f;
+  const float s = u + p;
+  const float v = s - u;
+  const float rest = fmaf((float)(i - (int)g), 0x1p-30f, low) + (u - (s - v) + (p - v));
+  const float r = s + rest;
+  const float y = r * 0x1.921fb6p+0f;
+  const float y2 = fmaf(rest - (r - s), 0x1.921fb6p+0f, fmaf(r, -0x1.777a5cp-25f, fmaf(r, 0x1.921fb6p+0f, -y)));
+  const int near = a < 0.78f;
+  const int k = near ? 0 : (int)((h + 0x20000000u) >> 30);
+  const float z = near ? a : y;
+  const float zl = near ? 0.0f : y2;
+  const float q = z * z;
+  const float sine = z + fmaf(z * q, fmaf(fmaf(-0x1.989da6p-13f, q, 0x1.11054cp-7f), q, -0x1.555540p-3f), zl);
+  const float hq = 0.5f * q;
+  const float w = 1.0f - hq;
+  const float wl = 1.0f - w - hq - fmaf(z, zl, 0.5f * fmaf(z, z, -q));
+  const float cosine = w + fmaf(q * q, fmaf(fmaf(0x1.9963b0p-16f, q, -0x1.6c0a5cp-10f), q, 0x1.555548p-5f), wl);
+  *quadrant = k;
+  *sine_out = sine;
+  *cosine_out = cosine;
+}
+
+static float sin_of(float x) {
+  int k;
+  float s, c;
+  sin_cos_of(x, &k, &s, &c);
+  const uint32_t sign = (as_int(x) & 0x80000000u) ^ (uint32_t)(k & 2) << 30;
+  return fabsf(x) < INFINITY ? as_float(as_int(k & 1 ? c : s) ^ sign) : NAN;
+}
+
+static float cos_of(float x) {
+  int k;
+  float s, c;
+  sin_cos_of(x, &k, &s, &c);
+  return fabsf(x) < INFINITY ? as_float(as_int(k & 1 ? s : c) ^ (uint32_t)((k + 1) & 2) << 30) : NAN;
+}
+
 typedef struct row {
   const char *text;
   float (*sequence)(float x);
@@ -86,6 +151,8 @@ typedef struct row {
 
 static const row rows[] = {{"expf(x)", exp_of, exp, -105, 90, 1.0},
                            {"logf(x)", log_of, log, 0, 4, 1.0},
+                           {"sinf(x)", sin_of, sin, -1000, 1000, 1.2},
+                           {"cosf(x)", cos_of, cos, -1000, 1000, 1.2},
                            {"tanhf(x)", tanh_of, tanh, -10, 10, 1.6},
                            {"erff(x)", erf_of, erf, -5, 5, 1.5}};
 

@@ -126,6 +126,7 @@ static bool programs_are_built(const hx__cl_stream *stream, const hx__work *work
   const hx__cl_program *const programs = stream->device->program;
   if (work->matmul) return programs[stream->product].program != NULL;
   if (work->kernel && stream->run.map == HX__CL_MAPS) return false;
+  if (work->kernel && stream->device->map[stream->run.map]->op) return true;
   for (size_t f = 0; f < work->nfields; f++)
     if (!programs[hx__need_index(hx__need_of(work, &work->fields[f]))].program) return false;
   return true;
@@ -139,7 +140,7 @@ hx__outcome hx__cl_begin(hx__stream *base, const hx__request *request) {
       .slices = request->work->slices,
       .most_bytes = largest_result_bytes(request->work, (size_t)stream->device->base.max_alloc),
       .previous = SIZE_MAX,
-      .map = request->work->kernel ? hx__cl_map_index(stream->device, request->work->kernel) : HX__CL_MAPS,
+      .map = request->work->kernel ? hx__cl_map_index(stream->device, request->work) : HX__CL_MAPS,
   };
   if (hx__cl_is_lost(stream)) return HX__FAILED;
   if (!programs_are_built(stream, request->work)) {

@@ -42,7 +42,9 @@ typedef struct hx__cl_tuned {
 
 /* A user kernel of a device (maps.c). */
 typedef struct hx__cl_map {
-  struct hx_kernel kernel; /* a copy */
+  struct hx_kernel kernel;   /* a copy */
+  hx_op op;                  /* its elements are reduced by this in the same launch; 0: it writes them */
+  const hx__kernel_row *row; /* op != 0: the geometry of the launch */
   cl_program program;
   float rate;            /* units per nanosecond, found by the self-test */
   _Atomic uint8_t state; /* hx__map_state */

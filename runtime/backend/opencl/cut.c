@@ -8,6 +8,7 @@
  * chunks begin and end within a page and live buffers must not share one. hx_alloc uses plain pages for such a
  * block. */
 #include "runtime/backend/opencl/arguments.h"
+#include "runtime/backend/opencl/maps.h"
 
 #define LARGE_BLOCK_BYTES ((size_t)1 << 30) /* of a C that stays on the device: not read back */
 #define MAX_GRID 32768u                     /* PoCL compiles a kernel again for grids of 65536 items in a dimension */
@@ -22,7 +23,7 @@ static size_t round_down(size_t n, size_t to) { return n < to ? max_size(n, 1) :
 size_t hx__cl_stage_bytes(const hx__cl_device *d) { return min_size(HX__CL_STAGE_BYTES, (size_t)d->base.max_alloc); }
 
 size_t hx__cl_most_leaves(const hx__work *w) {
-  const bool has_second = !w->kernel && w->nfields == 1 && w->fields[0].op == HX_DOT;
+  const bool has_second = w->kernel ? w->kernel->expr.inputs > 1 : w->nfields == 1 && w->fields[0].op == HX_DOT;
   const uint32_t present = HX__PRESENT | (has_second ? HX__PRESENT << 2 : 0u);
   return (w->placement & present) == present ? HX__CL_MOST_PRESENT_LEAVES : HX__CL_MOST_LEAVES;
 }
@@ -32,7 +33,8 @@ static hx__cl_cut cut_reduction(size_t most, size_t block, const hx__work *w) {
   return (hx__cl_cut){.slices = max_size(min_size(slices, block * sizeof(float) / sizeof(uint64_t) / w->nfields), 1)};
 }
 
-/* Its elements are written to a buffer, whether they are results or are reduced. */
+/* Its elements are written to a buffer, unless one launch makes and reduces them. Then the limit is for the copies of the
+ * inputs: larger ones are not retained from call to call, and with several chunks copies and launches overlap. */
 static hx__cl_cut cut_map(size_t most, size_t block) {
   return (hx__cl_cut){.slices = max_size(min_size(min_size(most, block) / HX__LEAF, HX__CL_MOST_LEAVES), 1)};
 }
@@ -57,7 +59,8 @@ hx__cl_cut hx__cl_cut_of(const hx__cl_stream *stream, const hx__work *w) {
   const bool stays = w->placement & HX__RESIDENT_C;
   const size_t block = min_size(bytes, stays ? LARGE_BLOCK_BYTES : HX__CL_RETAINED_BYTES) / sizeof(float);
   if (w->by_lines) return cut_lines(most, block, &w->lines);
-  if (w->kernel) return cut_map(most, block);
+  const bool present = hx__cl_most_leaves(w) == HX__CL_MOST_PRESENT_LEAVES;
+  if (w->kernel && !(present && hx__cl_map_reduces(stream->device, w))) return cut_map(most, block);
   if (!w->matmul) return cut_reduction(most, block, w);
   const hx__cl_program *const p = &stream->device->program[stream->product];
   const bool packs = p->row && p->row->pack != 0, set = p->row && hx__kernel_of_set(p->row);

@@ -107,6 +107,8 @@ static hx__outcome launch_fields(hx__cl_stream *stream, const hx__request *reque
 
 hx__outcome hx__cl_launch_reduce(hx__cl_stream *stream, const hx__request *request, hx__chunk chunk,
                                  hx__cl_inflight *to) {
+  if (request->work->kernel && stream->device->map[stream->run.map]->op)
+    return hx__cl_launch_map_reduce(stream, request, chunk, to);
   const size_t fields = request->work->nfields, slots = (1 + HX__CHECKED_SLOTS + chunk.count) * sizeof(uint64_t);
   const bool joins = kernels_join_chunk(stream, request->work, chunk);
   const bool fuse = hx__cl_fields_fuse(stream, request->work, joins);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The launch of a user kernel, which writes the elements of a chunk: to the chunk's results, or to a buffer that a
- * reduction reads. */
+ * The launch of a user kernel, which writes the elements of a chunk, to the chunk's results or to a buffer that a
+ * reduction reads, or which reduces them. */
 #include "runtime/backend/opencl/arguments.h"
 #include "runtime/backend/opencl/maps.h"
 
@@ -19,7 +19,8 @@ static cl_kernel kernel_for(hx__cl_stream *stream, unsigned index, const hx__cl_
     clReleaseKernel(slot->kernel);
     slot->kernel = NULL;
   }
-  if (!slot->kernel) slot->kernel = clCreateKernel(stream->device->map[index]->program, "hx_map", &code);
+  const hx__cl_map *const map = stream->device->map[index];
+  if (!slot->kernel) slot->kernel = clCreateKernel(map->program, map->op ? "hx_map_reduce" : "hx_map", &code);
   for (unsigned i = 0; i < count; i++) slot->mode[i] = kind_of(&views[i]);
   if (!slot->kernel) *outcome = hx__cl_failed(stream->device, "clCreateKernel", code);
   return slot->kernel;
@@ -42,17 +43,28 @@ static hx__outcome launch_to(hx__cl_stream *stream, const hx__work *w, hx__chunk
   for (unsigned i = 0; i < e->parameters; i++) arg(&a, sizeof w->parameter[i], &w->parameter[i]);
   arg_size(&a, n);
   arg_mem(&a, out);
+  const hx__cl_map *const map = stream->device->map[stream->run.map];
   const uint32_t local[2] = {GROUP < stream->device->max_local ? GROUP : 1, 1};
-  const size_t groups = hx__ceiling(n, local[0]);
-  return launch(&a, 1, &groups, local);
+  const size_t groups = map->op ? hx__ceiling(chunk.count, map->row->leaves) : hx__ceiling(n, local[0]);
+  return launch(&a, 1, &groups, map->op ? map->row->local : local);
 }
 
-hx__outcome hx__cl_launch_map(hx__cl_stream *stream, const hx__request *request, hx__chunk chunk, hx__cl_inflight *to) {
+static hx__outcome launch_results(hx__cl_stream *stream, const hx__request *request, hx__chunk chunk, size_t bytes,
+                                  hx__cl_inflight *to) {
   to->joined = false;
-  to->bytes = hx__chunk_elements(request->work, chunk) * sizeof(uint32_t);
+  to->bytes = bytes;
   const hx__outcome outcome =
       hx__cl_buffer_reserve(stream->device, &to->out, to->bytes, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR);
   return outcome == HX__DONE ? launch_to(stream, request->work, chunk, to->out.mem) : outcome;
+}
+
+hx__outcome hx__cl_launch_map(hx__cl_stream *stream, const hx__request *request, hx__chunk chunk, hx__cl_inflight *to) {
+  return launch_results(stream, request, chunk, hx__chunk_elements(request->work, chunk) * sizeof(uint32_t), to);
+}
+
+hx__outcome hx__cl_launch_map_reduce(hx__cl_stream *stream, const hx__request *request, hx__chunk chunk,
+                                     hx__cl_inflight *to) {
+  return launch_results(stream, request, chunk, chunk.count * sizeof(uint64_t), to);
 }
 
 hx__outcome hx__cl_map_to_view(hx__cl_stream *stream, const hx__request *request, hx__chunk chunk, hx__cl_view *view) {

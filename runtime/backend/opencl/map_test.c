@@ -8,7 +8,7 @@
 #include "runtime/backend/opencl/selftest.h"
 #include "runtime/base/clock.h"
 
-#define MOST_ELEMENTS ((size_t)70000) /* PoCL compiles a kernel again for 65536 items */
+#define MOST_ELEMENTS 70000u /* PoCL compiles a kernel again for 65536 items */
 #define SLOW_NS 20000000u             /* a device that takes longer is not timed with more elements */
 
 /* Zeros, denormals, infinities, NaNs, ends of ranges; as floats and as integers. */
@@ -32,6 +32,7 @@ static uint32_t element(size_t a, size_t i) {
 
 typedef struct buffers {
   uint32_t *input[HX__EXPR_INPUTS], *got, *want;
+  uint64_t slots[(MOST_ELEMENTS + HX__LEAF - 1) / HX__LEAF];
 } buffers;
 
 static bool allocate(buffers *b, unsigned inputs) {
@@ -52,34 +53,64 @@ static void release(buffers *b, unsigned inputs) {
   free(b->want);
 }
 
-/* One map of n elements; they begin `shift` elements into the arrays. */
-static const char *run(hx__stream *stream, const struct hx_kernel *k, buffers *b, size_t n, size_t shift,
-                       unsigned round, hx__memory_mode mode, uint64_t *ns) {
+static const char *const differ = "its bits differ on a small case";
+
+static const char *compare_elements(const buffers *b, size_t n) {
+  for (size_t i = 0; i < n; i++)
+    if (b->got[i] != b->want[i]) {
+      hx__log(HX__LOG_DEBUG, "a user kernel gives %08x for element %zu, not %08x", b->got[i], i, b->want[i]);
+      return differ;
+    }
+  return NULL;
+}
+
+static const char *compare_slots(const hx__cpu_kernels *cpu, const hx__cl_map *map, const buffers *b, size_t n) {
+  const hx_type type = hx__expr_type(&map->kernel.expr);
+  for (size_t l = 0; l * HX__LEAF < n; l++) {
+    const size_t left = n - l * HX__LEAF, count = left < HX__LEAF ? left : HX__LEAF;
+    const uint64_t want = cpu->one_leaf[map->op][type](b->want + l * HX__LEAF, NULL, count);
+    if (hx__cl_same_slot(map->op, type, b->slots[l], want)) continue;
+    hx__log(HX__LOG_DEBUG, "a user kernel gives %016llx for leaf %zu, not %016llx", (unsigned long long)b->slots[l], l,
+            (unsigned long long)want);
+    return differ;
+  }
+  return NULL;
+}
+
+/* One map or map-reduce of n elements; they begin `shift` elements into the arrays. */
+static const char *run(hx__stream *stream, const hx__cl_map *map, buffers *b, size_t n, size_t shift, unsigned round,
+                       hx__memory_mode mode, uint64_t *ns) {
   const hx__cpu_kernels *const cpu = hx__cpu_kernels_for(HX__ISA_AUTO);
-  hx__work w = {
-      .kernel = k, .map = true, .map_out = b->got, .n = n, .slices = (n + HX__LEAF - 1) / HX__LEAF, .units = n};
+  const struct hx_kernel *const k = &map->kernel;
+  const hx_field field = {.op = map->op, .type = hx__expr_type(&k->expr)};
+  hx_value unused_result;
+  hx__work w = {.kernel = k, .n = n, .slices = (n + HX__LEAF - 1) / HX__LEAF, .units = n};
+  if (map->op) {
+    w.fields = &field;
+    w.nfields = 1;
+    w.out = &unused_result;
+  } else {
+    w.map = true;
+    w.map_out = b->got;
+  }
   hx__array arrays[HX__EXPR_INPUTS + 1] = {{.p = NULL}};
   for (unsigned a = 0; a < k->expr.inputs; a++) {
     w.input[a] = b->input[a] + shift;
     arrays[a] = (hx__array){.p = w.input[a], .rows = 1, .cols = n, .ld = n, .mode = mode};
   }
   for (unsigned p = 0; p < k->expr.parameters; p++) w.parameter[p] = element(p, round * 37u + p * 900u);
-  const hx__request request = {.work = &w, .kernels = cpu, .arrays = arrays};
+  const hx__request request = {.work = &w, .kernels = cpu, .arrays = arrays, .slots = b->slots};
   bool unused;
   memset(b->got, 0xa5, n * sizeof *b->got);
+  memset(b->slots, 0xa5, sizeof b->slots);
   const uint64_t from = hx__now_ns();
   if (hx__cl_run_once(stream, &request, &unused) != HX__DONE) return "it gave no answer on a small case";
   *ns = hx__now_ns() - from;
   cpu->evaluate(&k->code, w.input, w.parameter, n, b->want);
-  for (size_t i = 0; i < n; i++)
-    if (b->got[i] != b->want[i]) {
-      hx__log(HX__LOG_DEBUG, "a user kernel gives %08x for element %zu, not %08x", b->got[i], i, b->want[i]);
-      return "its bits differ on a small case";
-    }
-  return NULL;
+  return map->op ? compare_slots(cpu, map, b, n) : compare_elements(b, n);
 }
 
-static const char *run_all(hx__stream *stream, const struct hx_kernel *k, buffers *b, float *rate) {
+static const char *run_all(hx__stream *stream, const hx__cl_map *k, buffers *b, float *rate) {
   static const hx__memory_mode modes[] = {HX__MEMORY_COPY, HX__MEMORY_HOSTPTR};
   static const size_t sizes[] = {1, HX__LEAF + 1, MOST_ELEMENTS};
   uint64_t ns = 0;
@@ -97,9 +128,10 @@ static const char *run_all(hx__stream *stream, const struct hx_kernel *k, buffer
   return why;
 }
 
-const char *hx__cl_test_map(hx__stream *stream, const struct hx_kernel *k, float *rate) {
+const char *hx__cl_test_map(hx__stream *stream, const hx__cl_map *map, float *rate) {
+  const unsigned inputs = map->kernel.expr.inputs;
   buffers b = {.got = NULL};
-  const char *const why = allocate(&b, k->expr.inputs) ? run_all(stream, k, &b, rate) : "no host memory";
-  release(&b, k->expr.inputs);
+  const char *const why = allocate(&b, inputs) ? run_all(stream, map, &b, rate) : "no host memory";
+  release(&b, inputs);
   return why;
 }

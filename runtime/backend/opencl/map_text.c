@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Writes a user kernel as OpenCL C: a variable for each value of its expression, and the operations of kernels/map.cl.
- */
+ * A map is the whole kernel; a map-reduce is a function of an element of each array, and the macros by which
+ * kernels/map_reduce.cl calls it. */
 #include <stdlib.h>
 
 #include "runtime/backend/opencl/maps.h"
@@ -16,7 +17,8 @@ static void write_bits(FILE *f, hx_type type, const char *bits) {
   fprintf(f, "%s(%s)", as[type], bits);
 }
 
-static void write_value(FILE *f, const hx__expr *e, unsigned index) {
+/* reads: inputs are read from arrays; otherwise they are variables. */
+static void write_value(FILE *f, const hx__expr *e, unsigned index, bool reads) {
   const hx__expr_value *const v = &e->value[index];
   const hx_type type = (hx_type)v->type;
   char bits[16];
@@ -31,7 +33,7 @@ static void write_value(FILE *f, const hx__expr *e, unsigned index) {
       write_bits(f, type, bits);
       break;
     case HX__EXPR_INPUT:
-      fprintf(f, "x%u[x%u_first + i]", v->arg[0], v->arg[0]);
+      fprintf(f, reads ? "x%u[x%u_first + i]" : "x%u", v->arg[0], v->arg[0]);
       break;
     default:
       fprintf(f, "HX_%s(", names[v->op]);
@@ -42,22 +44,86 @@ static void write_value(FILE *f, const hx__expr *e, unsigned index) {
   fputs(";\n", f);
 }
 
-static void write_text(FILE *f, const hx__expr *e) {
-  fputs("kernel void hx_map(", f);
+static void write_parameters(FILE *f, const hx__expr *e) {
   for (unsigned i = 0; i < e->inputs; i++)
     fprintf(f, "global const %s *x%u, ulong x%u_first, ", type_words[e->input_type[i]], i, i);
   for (unsigned i = 0; i < e->parameters; i++) fprintf(f, "uint p%u, ", i);
+}
+
+static void write_map(FILE *f, const hx__expr *e) {
+  fputs("kernel void hx_map(", f);
+  write_parameters(f, e);
   fputs("ulong n, global uint *out) {\n  const ulong i = get_global_id(0);\n  if (i >= n) return;\n", f);
-  for (unsigned i = 0; i < e->count; i++) write_value(f, e, i);
+  for (unsigned i = 0; i < e->count; i++) write_value(f, e, i, true);
   fprintf(f, "  out[i] = %s(v%u);\n}\n", out_words[hx__expr_type(e)], e->result);
 }
 
-char *hx__cl_map_text(const hx__expr *e) {
+/* Calls name(an expression for each input, each parameter). input: that expression, with # for the input's number and @
+ * for its type. */
+static void write_call(FILE *f, const hx__expr *e, const char *name, const char *input) {
+  fprintf(f, "%s(", name);
+  for (unsigned i = 0; i < e->inputs; i++) {
+    if (i) fputs(", ", f);
+    for (const char *c = input; *c; c++) switch (*c) {
+        case '#':
+          fprintf(f, "%u", i);
+          break;
+        case '@':
+          fputs(type_words[e->input_type[i]], f);
+          break;
+        default:
+          fputc(*c, f);
+      }
+  }
+  for (unsigned i = 0; i < e->parameters; i++) fprintf(f, "%sp%u", i || e->inputs ? ", " : "", i);
+  fputc(')', f);
+}
+
+/* A function of an element of each array, or of four (width "4"). */
+static void write_head(FILE *f, const hx__expr *e, const char *name, const char *width) {
+  fprintf(f, "static %s%s %s(", type_words[hx__expr_type(e)], width, name);
+  for (unsigned i = 0; i < e->inputs; i++)
+    fprintf(f, "%sconst %s%s x%u", i ? ", " : "", type_words[e->input_type[i]], width, i);
+  for (unsigned i = 0; i < e->parameters; i++) fprintf(f, "%sconst uint p%u", i || e->inputs ? ", " : "", i);
+  fputs(e->inputs || e->parameters ? ") {\n" : "void) {\n", f);
+}
+
+static void write_functions(FILE *f, const hx__expr *e) {
+  static const char *const lanes[] = {"x#.x", "x#.y", "x#.z", "x#.w"};
+  write_head(f, e, "hx_value", "");
+  for (unsigned i = 0; i < e->count; i++) write_value(f, e, i, false);
+  fprintf(f, "  return v%u;\n}\n", e->result);
+  write_head(f, e, "hx_four", "4");
+  fprintf(f, "  return (%s4)(", type_words[hx__expr_type(e)]);
+  for (unsigned i = 0; i < 4; i++) {
+    if (i) fputs(", ", f);
+    write_call(f, e, "hx_value", lanes[i]);
+  }
+  fputs(");\n}\n", f);
+}
+
+static void write_map_reduce(FILE *f, const hx__expr *e) {
+  write_functions(f, e);
+  fputs("#define HX_PARAMETERS ", f);
+  write_parameters(f, e);
+  fputs("\n#define HX_ARGUMENTS ", f);
+  for (unsigned i = 0; i < e->inputs; i++) fprintf(f, "x%u, x%u_first, ", i, i);
+  for (unsigned i = 0; i < e->parameters; i++) fprintf(f, "p%u, ", i);
+  fputs("\n#define HX_ELEMENT(i) ", f);
+  write_call(f, e, "hx_value", "x#[x#_first + (i)]");
+  fputs("\n#define HX_FOUR(load, i) ", f);
+  write_call(f, e, "hx_four", "load(@, x# + x#_first + (i))");
+  fputs("\n#define HX_ALIGNED(i) (((0", f);
+  for (unsigned i = 0; i < e->inputs; i++) fprintf(f, " | (uintptr_t)(x%u + x%u_first + (i))", i, i);
+  fputs(") & 15) == 0)\n", f);
+}
+
+char *hx__cl_map_text(const hx__expr *e, hx__kernel_kind kind) {
   char *text = NULL;
   size_t bytes = 0;
   FILE *const f = open_memstream(&text, &bytes);
   if (!f) return NULL;
-  write_text(f, e);
+  (kind == HX__KERNEL_MAP ? write_map : write_map_reduce)(f, e);
   const bool complete = !ferror(f);
   if (fclose(f) == 0 && complete) return text;
   free(text);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The user kernels of a device. Each that a call requests is built once in a process, in the background, and compared
- * with the CPU's results before it is used. Equal expressions share a program, whichever hx_kernel they belong to. A
- * device keeps HX__CL_MAPS of them; the CPU computes any further ones. */
+ * with the CPU's results before it is used. Equal expressions share a program, whichever hx_kernel they belong to; a
+ * map-reduce has a program for each operation. A device keeps HX__CL_MAPS of them; the CPU computes any further ones. */
 #include "runtime/backend/opencl/maps.h"
 
 #include <stdlib.h>
@@ -13,25 +13,29 @@
 #include "runtime/base/hash.h"
 
 #define BUILD_BYTES ((size_t)512 << 20) /* as in prepare.c */
-#define OPTIONS_BYTES 256
+#define OPTIONS_BYTES 512
+#define SHORT_VALUES 24u  /* expressions of which eight rows are loaded ahead */
+#define MEDIUM_VALUES 64u /* two rows */
 
 static const char *const no_memory = "no host memory";
 
-/* The entry of an expression. An entry is written once, before `maps_known` counts it. */
-static hx__cl_map *find(hx__cl_device *d, const hx__expr *e) {
+/* The entry of an expression, and of the operation that reduces it (0: none). An entry is written once, before
+ * `maps_known` counts it. */
+static hx__cl_map *find(hx__cl_device *d, const hx__expr *e, hx_op op) {
   const unsigned known = atomic_load_explicit(&d->maps_known, memory_order_acquire);
   for (unsigned i = 0; i < known; i++)
-    if (!memcmp(&d->map[i]->kernel.expr, e, sizeof *e)) return d->map[i];
+    if (d->map[i]->op == op && !memcmp(&d->map[i]->kernel.expr, e, sizeof *e)) return d->map[i];
   return NULL;
 }
 
 /* The bit of hx__device.ready falls with the new entry, and rises when none is left to be built. */
-static void add(hx__cl_device *d, const struct hx_kernel *kernel) {
+static void add(hx__cl_device *d, const struct hx_kernel *kernel, hx_op op) {
   pthread_mutex_lock(&d->lock);
   const unsigned known = atomic_load(&d->maps_known);
-  hx__cl_map *const map = known < HX__CL_MAPS && !find(d, &kernel->expr) ? calloc(1, sizeof *map) : NULL;
+  hx__cl_map *const map = known < HX__CL_MAPS && !find(d, &kernel->expr, op) ? calloc(1, sizeof *map) : NULL;
   if (map) {
     map->kernel = *kernel;
+    map->op = op;
     atomic_store(&map->state, HX__MAP_REQUESTED);
     d->map[known] = map;
     atomic_fetch_and(&d->base.ready, ~HX__NEED_MAPS);
@@ -40,12 +44,21 @@ static void add(hx__cl_device *d, const struct hx_kernel *kernel) {
   pthread_mutex_unlock(&d->lock);
 }
 
-hx__map_state hx__cl_map_state(hx__device *device, const struct hx_kernel *kernel, bool request, float *rate) {
+static hx_op op_of(const hx__work *w) { return w->map ? (hx_op)0 : w->fields->op; }
+
+/* The entry of a work: for a map-reduce whose one launch was refused that of the map, whose elements are reduced. */
+static hx__cl_map *entry_of(hx__cl_device *d, const hx__work *w) {
+  const hx_op op = op_of(w);
+  hx__cl_map *const map = find(d, &w->kernel->expr, op);
+  return map && op && atomic_load(&map->state) == HX__MAP_REFUSED ? find(d, &w->kernel->expr, 0) : map;
+}
+
+hx__map_state hx__cl_map_state(hx__device *device, const hx__work *w, bool request, float *rate) {
   hx__cl_device *const d = (hx__cl_device *)device;
-  const hx__cl_map *map = find(d, &kernel->expr);
+  const hx__cl_map *map = entry_of(d, w);
   if (!map && request) {
-    add(d, kernel);
-    map = find(d, &kernel->expr);
+    add(d, w->kernel, op_of(w));
+    map = entry_of(d, w);
   }
   if (!map) return atomic_load(&d->maps_known) == HX__CL_MAPS ? HX__MAP_REFUSED : HX__MAP_UNKNOWN;
   const hx__map_state state = (hx__map_state)atomic_load_explicit(&map->state, memory_order_acquire);
@@ -53,11 +66,16 @@ hx__map_state hx__cl_map_state(hx__device *device, const struct hx_kernel *kerne
   return state;
 }
 
-unsigned hx__cl_map_index(hx__cl_device *d, const struct hx_kernel *kernel) {
-  const hx__cl_map *const map = find(d, &kernel->expr);
+unsigned hx__cl_map_index(hx__cl_device *d, const hx__work *w) {
+  const hx__cl_map *const map = entry_of(d, w);
   if (!map || !map->program) return HX__CL_MAPS;
   for (unsigned i = 0;; i++)
     if (d->map[i] == map) return i;
+}
+
+bool hx__cl_map_reduces(hx__cl_device *d, const hx__work *w) {
+  const hx__cl_map *const map = entry_of(d, w);
+  return map && map->op;
 }
 
 static bool has(const hx__expr *e, hx__expr_op op) {
@@ -66,10 +84,27 @@ static bool has(const hx__expr *e, hx__expr_op op) {
   return false;
 }
 
+/* The options of a map-reduce: those of a reduction by items, and how many rows an item loads ahead. The program has the
+ * expression once for each element of these rows, so a longer one takes longer to compile and needs more registers. */
+static bool write_row_options(const hx__cl_device *d, hx__cl_map *map, hx__arithmetic arithmetic,
+                              char options[OPTIONS_BYTES]) {
+  static const uint32_t none[3] = {0, 0, 0};
+  const hx_type type = hx__expr_type(&map->kernel.expr);
+  const unsigned values = map->kernel.expr.count;
+  map->row = hx__kernel_row_for(HX__KERNEL_REDUCE, type, d->families & HX__FAMILY_CPU, none, d->max_local);
+  if (!map->row || !hx__kernel_options(options, OPTIONS_BYTES, map->row, map->op, type, none, arithmetic)) return false;
+  const size_t used = strlen(options);
+  return snprintf(options + used, OPTIONS_BYTES - used, " -DHX_MAP_ROWS=%d ",
+                  values <= SHORT_VALUES    ? 8
+                  : values <= MEDIUM_VALUES ? 2
+                                            : 0) < (int)(OPTIONS_BYTES - used);
+}
+
 /* Whether the operations are rounded once on this device; the options that see to it. Two hashes of the text are among
  * them, because they are a part of the key under which a program is cached. */
-static const char *options_of(const hx__cl_device *d, const hx__expr *e, hx__arithmetic arithmetic, const char *text,
+static const char *options_of(const hx__cl_device *d, hx__cl_map *map, hx__arithmetic arithmetic, const char *text,
                               char options[OPTIONS_BYTES]) {
+  const hx__expr *const e = &map->kernel.expr;
   const bool divides = has(e, HX__EXPR_DIV_F) || has(e, HX__EXPR_SQRT_F);
   const bool sums = has(e, HX__EXPR_ADD_F) || has(e, HX__EXPR_SUB_F) || has(e, HX__EXPR_MUL_F);
   cl_device_fp_config config = 0;
@@ -78,18 +113,29 @@ static const char *options_of(const hx__cl_device *d, const hx__expr *e, hx__ari
   if (sums && !d->add_ok) return "its float add or multiply rounds differently";
   const size_t bytes = strlen(text);
   const uint64_t first = hx__hash(HX__HASH_START, text, bytes), second = hx__hash(~first, text, bytes);
-  snprintf(options, OPTIONS_BYTES, "-DHX_ARITHMETIC=%d -DHX_TEXT=0x%016llx%016llx%s", (int)arithmetic,
-           (unsigned long long)first, (unsigned long long)second,
-           divides ? " -cl-fp32-correctly-rounded-divide-sqrt" : "");
-  return NULL;
+  if (!map->op)
+    snprintf(options, OPTIONS_BYTES, "-DHX_ARITHMETIC=%d ", (int)arithmetic);
+  else if (!write_row_options(d, map, arithmetic, options))
+    return "its options are too long";
+  const size_t used = strlen(options);
+  const int more = snprintf(options + used, OPTIONS_BYTES - used, "-DHX_TEXT=0x%016llx%016llx%s",
+                            (unsigned long long)first, (unsigned long long)second,
+                            divides ? " -cl-fp32-correctly-rounded-divide-sqrt" : "");
+  return more < (int)(OPTIONS_BYTES - used) ? NULL : "its options are too long";
 }
 
-static cl_program build(hx__cl_device *d, const char *text, const char *options) {
-  const char *const *const common = hx__kernel_sources(HX__KERNEL_MAP);
+static hx__kernel_kind kind_of(const hx__cl_map *map) { return map->op ? HX__KERNEL_MAP_REDUCE : HX__KERNEL_MAP; }
+
+static cl_program build(hx__cl_device *d, hx__kernel_kind kind, const char *text, const char *options) {
+  const char *const *const common = hx__kernel_sources(kind);
   const char *sources[8];
   cl_uint count = 0;
   while (common[count]) sources[count] = common[count], count++;
   sources[count++] = text;
+  if (kind == HX__KERNEL_MAP_REDUCE) { /* the text comes before the last source */
+    sources[count - 1] = sources[count - 2];
+    sources[count - 2] = text;
+  }
   cl_int code;
   cl_program program = clCreateProgramWithSource(d->context, count, sources, NULL, &code);
   if (!program) return NULL;
@@ -108,7 +154,7 @@ static const char *test(hx__cl_device *d, hx__cl_map *map) {
   hx__stream *const stream = hx__cl_stream_open(&d->base, &plain);
   if (!stream) return "it has no queue";
   ((hx__cl_stream *)stream)->self_test.active = true;
-  const char *const why = hx__cl_test_map(stream, &map->kernel, &map->rate);
+  const char *const why = hx__cl_test_map(stream, map, &map->rate);
   hx__cl_stream_close(stream);
   return why;
 }
@@ -120,7 +166,7 @@ static const char *discard(hx__cl_device *d, hx__cl_map *map, const char *why) {
 }
 
 static const char *load(hx__cl_device *d, hx__cl_map *map, const char *options) {
-  const hx__cl_cached_program cached = hx__cl_binary_load(d, HX__KERNEL_MAP, options, true);
+  const hx__cl_cached_program cached = hx__cl_binary_load(d, kind_of(map), options, true);
   map->program = cached.program;
   if (!cached.program) return "none is cached";
   const char *const why = test(d, map);
@@ -137,13 +183,13 @@ static const char *prepare(hx__cl_device *d, hx__cl_map *map, const char *text) 
     const hx__arithmetic arithmetic = (hx__arithmetic)a;
     if ((arithmetic == HX__ARITHMETIC_SOFT_FMA) != soft || (arithmetic == HX__ARITHMETIC_FMA_ADD && !d->fma_ok))
       continue;
-    if ((why = options_of(d, &map->kernel.expr, arithmetic, text, options)) != NULL) return why;
+    if ((why = options_of(d, map, arithmetic, text, options)) != NULL) return why;
     if (!load(d, map, options)) return NULL;
     if (atomic_load(&d->base.lost)) return "it is lost";
-    map->program = build(d, text, options);
+    map->program = build(d, kind_of(map), text, options);
     if (!map->program) return "its build failed";
     if ((why = test(d, map)) == NULL) {
-      hx__cl_binary_store(d, map->program, HX__KERNEL_MAP, options, map->rate);
+      hx__cl_binary_store(d, map->program, kind_of(map), options, map->rate);
       return NULL;
     }
     discard(d, map, why);
@@ -153,12 +199,16 @@ static const char *prepare(hx__cl_device *d, hx__cl_map *map, const char *text) 
 
 static void prepare_one(hx__cl_device *d, hx__cl_map *map) {
   const uint64_t from = hx__now_ns();
-  char *const text = hx__cl_map_text(&map->kernel.expr);
+  char *const text = hx__cl_map_text(&map->kernel.expr, kind_of(map));
   const char *const why = !hx__address_space_available(BUILD_BYTES) ? "too little address space is left to build it"
                           : text                                    ? prepare(d, map, text)
                                                                     : no_memory;
   free(text);
-  if (why)
+  if (why && map->op) {
+    hx__log(HX__LOG_INFO, "%s cannot reduce a user kernel in one launch (%s): its elements are written and reduced",
+            d->base.name, why);
+    add(d, &map->kernel, 0);
+  } else if (why)
     hx__log(HX__LOG_INFO, "%s refuses a user kernel (%s): the CPU computes it", d->base.name, why);
   else
     hx__log(HX__LOG_INFO, "%s: user kernel ready in %.1f ms", d->base.name, (double)(hx__now_ns() - from) * 1e-6);

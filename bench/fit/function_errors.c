@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The greatest error of each function of user kernels over all 2^32 floats, against the C library's in double precision:
+ * the data behind docs/measurements/elementary.tsv. function_errors [DEVICES [STRIDE]]      DEVICES: OpenCL devices that
+ * compute every float, too, and whose bits are compared (default: none); STRIDE: every so many floats (default 1). */
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/hx_map.h"
+
+#define BLOCK ((size_t)1 << 22)
+
+static const struct {
+  const char *text;
+  double (*exact)(double x);
+} rows[] = {{"expf", exp}, {"logf", log}, {"sinf", sin}, {"cosf", cos}, {"tanhf", tanh}, {"erff", erf}};
+
+static float x[BLOCK], got[BLOCK], other[BLOCK];
+
+typedef struct worst {
+  double error;
+  float at;
+} worst;
+
+static void fail(void) {
+  fprintf(stderr, "function_errors: %s\n", hx_error_detail());
+  exit(1);
+}
+
+/* In units of the last place of a float, of which 2^128 stands for infinity. */
+static double error_of(float result, double exact) {
+  if (isnan(exact) || isnan(result)) return isnan(exact) && isnan(result) ? 0.0 : INFINITY;
+  if ((double)result == exact || (isinf(result) && isinf((float)exact) && exact * (double)result > 0.0)) return 0.0;
+  int exponent;
+  frexp(exact, &exponent);
+  const double ulp = ldexp(1.0, (exponent < -125 ? -125 : exponent) - 24);
+  return fabs((isinf(result) ? copysign(0x1p+128, (double)result) : (double)result) - exact) / ulp;
+}
+
+static void compute(hx_context *hx, const hx_kernel *k, float share, float *out, size_t n) {
+  const void *const inputs[] = {x};
+  hx_report report;
+  hx_task task = hx_map(k, inputs, n, NULL, out);
+  task.gpu_share = share;
+  if (hx_offload(hx, &task, &report) != HX_OK) fail();
+  if (share > 0.0f && report.gpu_share < 1.0) {
+    fprintf(stderr, "function_errors: the devices did %g of a block\n", report.gpu_share);
+    exit(1);
+  }
+}
+
+static worst worst_of(size_t row, size_t n) {
+  worst w = {-1.0, 0.0f};
+#pragma omp parallel
+  {
+    worst mine = {-1.0, 0.0f};
+#pragma omp for
+    for (size_t i = 0; i < n; i++) {
+      const double e = error_of(got[i], rows[row].exact((double)x[i]));
+      if (e > mine.error) mine = (worst){e, x[i]};
+    }
+#pragma omp critical
+    if (mine.error > w.error) w = mine;
+  }
+  return w;
+}
+
+static void check_row(hx_context *cpu, hx_context *devices, size_t row, uint64_t stride) {
+  char text[32];
+  snprintf(text, sizeof text, "%s(x)", rows[row].text);
+  const hx_kernel_source source = {.text = text, .inputs = "float x"};
+  hx_kernel *k;
+  if (hx_compile(cpu, &source, &k) != HX_OK) fail();
+  worst w = {-1.0, 0.0f};
+  uint64_t different = 0;
+  for (uint64_t first = 0; first < UINT64_C(1) << 32;) {
+    size_t n = 0;
+    for (; n < BLOCK && first < UINT64_C(1) << 32; n++, first += stride) {
+      const uint32_t bits = (uint32_t)first;
+      memcpy(&x[n], &bits, sizeof bits);
+    }
+    compute(cpu, k, 0.0f, got, n);
+    const worst here = worst_of(row, n);
+    if (here.error > w.error) w = here;
+    if (!devices) continue;
+    compute(devices, k, 1.0f, other, n);
+    if (memcmp(got, other, n * sizeof(float)) != 0) different++;
+  }
+  printf("%s\t%.3f\t%.9g\t%llu\n", rows[row].text, w.error, (double)w.at, (unsigned long long)different);
+  fflush(stdout);
+  hx_kernel_free(k);
+}
+
+int main(int argc, char **argv) {
+  hx_settings settings = HX_SETTINGS_DEFAULT;
+  hx_context *cpu, *devices = NULL;
+  settings.devices = "cpu";
+  if (hx_open(&cpu, &settings) != HX_OK) fail();
+  settings.devices = argc > 1 ? argv[1] : "cpu";
+  if (argc > 1 && strcmp(argv[1], "none") != 0 && hx_open(&devices, &settings) != HX_OK) fail();
+  printf("function\tulp\targument\tblocks_that_differ\n");
+  for (size_t row = 0; row < sizeof rows / sizeof rows[0]; row++)
+    check_row(cpu, devices, row, argc > 2 ? strtoull(argv[2], NULL, 10) : 1);
+  hx_close(devices);
+  hx_close(cpu);
+}

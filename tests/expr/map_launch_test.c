@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A map-reduce on a device is one launch for each chunk: every operation and type, and expressions for which an item
+ * loads eight rows ahead, two or none, at sizes around a leaf and any 4-byte alignment, has the bits of the definition,
+ * and no device falls back to writing the elements first, which would give these bits, too.
+ *     map_launch_test DEVICE MEMORY[,MEMORY...] [DRESS]
+ * DRESS: gpu or igpu, for the shape of 32 work-items (dress_layer). */
+#include <stdarg.h>
+
+#include "reference/data.h"
+#include "reference/ref.h"
+#include "runtime/backend/opencl/cl.h"
+#include "runtime/hx_map.h"
+#include "tests/check.h"
+
+enum { LEAF = 4096, MOST = 9 * LEAF + 77, WORDS = MOST + 4, TYPES = HX_U32 + 1 };
+
+/* What the library logs, and the kernels that it launches. */
+
+static _Atomic unsigned launches, ready;
+static double slowest_ms; /* of the builds; the thread that prepares writes it, and calls wait for that thread */
+
+void __real_hx__log_write(hx__log_level level, const char *format, ...);
+void __wrap_hx__log_write(hx__log_level level, const char *format, ...);
+void __wrap_hx__log_write(hx__log_level level, const char *format, ...) {
+  char line[4096];
+  va_list list;
+  va_start(list, format);
+  vsnprintf(line, sizeof line, format, list);
+  va_end(list);
+  __real_hx__log_write(level, "%s", line);
+  CHECK(!strstr(line, "cannot reduce a user kernel in one launch") && !strstr(line, "refuses a user kernel"), "%s",
+        line);
+  const char *const built = strstr(line, "user kernel ready in ");
+  if (!built) return;
+  const double ms = strtod(built + strlen("user kernel ready in "), NULL);
+  if (ms > slowest_ms) slowest_ms = ms;
+  ready++;
+}
+
+cl_int __real_hx__clEnqueueNDRangeKernel(cl_command_queue q, cl_kernel k, cl_uint dims, const size_t *offset,
+                                         const size_t *global, const size_t *local, cl_uint n, const cl_event *waits,
+                                         cl_event *event);
+cl_int __wrap_hx__clEnqueueNDRangeKernel(cl_command_queue q, cl_kernel k, cl_uint dims, const size_t *offset,
+                                         const size_t *global, const size_t *local, cl_uint n, const cl_event *waits,
+                                         cl_event *event);
+cl_int __wrap_hx__clEnqueueNDRangeKernel(cl_command_queue q, cl_kernel k, cl_uint dims, const size_t *offset,
+                                         const size_t *global, const size_t *local, cl_uint n, const cl_event *waits,
+                                         cl_event *event) {
+  launches++;
+  return __real_hx__clEnqueueNDRangeKernel(q, k, dims, offset, global, local, n, waits, event);
+}
+
+typedef struct arrays {
+  uint32_t x[WORDS], y[WORDS], values[MOST];
+} arrays;
+
+typedef struct contexts {
+  hx_context *cpu, *device;
+} contexts;
+
+static const hx_op ops[] = {HX_SUM, HX_MIN, HX_MAX, HX_ARGMIN, HX_ARGMAX, HX_SUM_ABS, HX_SUM_SQUARES, HX_PROD};
+enum { OPS = sizeof ops / sizeof ops[0] };
+
+/* One call; `shift` elements into the arrays. The first call of a kernel waits for its program, whose self-test launches
+ * it, too. The CPU, in a context of its own, makes the elements. */
+static void check_call(const contexts *c, const hx_kernel *k, hx_op op, arrays *a, size_t n, size_t shift,
+                       const char *text) {
+  const void *const inputs[] = {a->x + shift, a->y + (shift ? 3 - shift : 0)};
+  const hx_value p = {.f32 = 0.75f};
+  hx_value got = {.u64 = 1};
+  hx_report report = {0};
+  const hx_task map = hx_map(k, inputs, n, &p, a->values);
+  CHECK_OK(hx_offload(c->cpu, &map, NULL));
+  const hx_value wanted = ref_reduce(op, hx_kernel_type(k), a->values, a->values, n);
+  hx_task reduce = hx_map_reduce(op, k, inputs, n, &p, &got);
+  reduce.gpu_share = 1.0f;
+  const unsigned launched = launches, were_ready = ready;
+  CHECK_OK(hx_offload(c->device, &reduce, &report));
+  const unsigned more = launches - launched;
+  CHECK(got.u64 == wanted.u64, "op %d of %zu, shift %zu: %llx, not %llx: %s", op, n, shift,
+        (unsigned long long)got.u64, (unsigned long long)wanted.u64, text);
+  CHECK(report.gpu_share == 1.0, "the device did %g of op %d of %zu", report.gpu_share, op, n);
+  CHECK(ready > were_ready ? more > report.chunks : more == report.chunks, "%u launches of %u chunks: op %d of %zu",
+        more, report.chunks, op, n);
+}
+
+static void check_kernel(const contexts *c, hx_op op, hx_type type, const char *text, arrays *a) {
+  static const size_t sizes[] = {LEAF - 1, LEAF + 1, 2 * LEAF, MOST};
+  static const char *const words[TYPES] = {[HX_F32] = "float", [HX_I32] = "int", [HX_U32] = "unsigned"};
+  char inputs[64], parameters[32];
+  snprintf(inputs, sizeof inputs, "%s x, %s y", words[type], words[type]);
+  snprintf(parameters, sizeof parameters, "%s p", words[type]);
+  const hx_kernel_source source = {.text = text, .inputs = inputs, .parameters = parameters};
+  hx_kernel *k;
+  CHECK_OK(hx_compile(c->device, &source, &k));
+  if (!k) return;
+  for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) check_call(c, k, op, a, sizes[i], i % 3, text);
+  hx_kernel_free(k);
+}
+
+/* Every operation and type, then expressions of other lengths; returns how many. */
+static unsigned check_kernels(const contexts *c) {
+  static const char *const texts[TYPES] = {[HX_F32] = "x - y * p", [HX_I32] = "x ^ y + p", [HX_U32] = "x * p - y"};
+  static const struct {
+    hx_op op;
+    const char *text;
+  } more[] = {{HX_SUM, "expf(x) - y * p"},               /* two rows */
+              {HX_ARGMAX, "logf(x) * p"},                /* y is not used */
+              {HX_MAX, "erff(x) - logf(fabsf(y)) * p"}}; /* no rows: one element after the other */
+  static arrays a;
+  for (int type = HX_F32; type < TYPES; type++) {
+    data_fill((hx_type)type, DATA_SIGNED, 5, a.x, WORDS);
+    data_fill((hx_type)type, DATA_SIGNED, 6, a.y, WORDS);
+    for (size_t o = 0; o < OPS; o++) check_kernel(c, ops[o], (hx_type)type, texts[type], &a);
+  }
+  data_fill(HX_F32, DATA_SIGNED, 7, a.x, WORDS);
+  data_fill(HX_F32, DATA_SIGNED, 8, a.y, WORDS);
+  for (size_t i = 0; i < sizeof more / sizeof more[0]; i++) check_kernel(c, more[i].op, HX_F32, more[i].text, &a);
+  return (TYPES - HX_F32) * OPS + sizeof more / sizeof more[0];
+}
+
+int main(int argc, char **argv) {
+  if (argc < 3) return 2;
+  if (argc > 3) setenv("DRESS", argv[3], 1);
+  unsigned kernels = 0;
+  for (char *mode = strtok(argv[2], ","); mode; mode = strtok(NULL, ",")) {
+    hx_settings settings = HX_SETTINGS_DEFAULT;
+    settings.log = "info";
+    settings.timeout_ms = "100000"; /* llvmpipe compiles some programs for longer than a call of a driver may take */
+    settings.devices = "cpu";
+    contexts c = {.cpu = open_or_exit(&settings)};
+    settings.devices = argv[1];
+    settings.memory = mode;
+    c.device = open_or_exit(&settings);
+    kernels = check_kernels(&c);
+    hx_close(c.device);
+    hx_close(c.cpu);
+    CHECK(ready == kernels, "%u programs of %u kernels, memory mode %s", ready, kernels, mode);
+  }
+  printf("map_launch_test: %u programs, built and tested in %.0f ms at most\n", ready, slowest_ms);
+  return checks_end("map_launch_test");
+}
