@@ -20,8 +20,7 @@ typedef struct hx__mpi_operand {
 } hx__mpi_operand;
 
 /* Gives each rank the elements of its lines that `places` names, instead of those of the operand's own distribution.
- * Does nothing if they are the same. Collective over `across`. HX_OUT_OF_MEMORY: the exchange has not been skipped by
- * the other ranks, so all ranks agree on the allocation first. */
+ * Does nothing if they are the same. Collective over the team, which agrees on the status. */
 hx_status hx__mpi_operand_move(const hx__mpi_team *team, hx__mpi_operand *operand, const hx__mpi_cyclic *places);
 
 /* Starts to fill buffer with the lines [first, first + count), each with the elements of this rank, without gaps. Adds
