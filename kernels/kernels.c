@@ -189,8 +189,9 @@ const char *const *hx__kernel_sources(hx__kernel_kind kind) {
                                        hx__cl_matmul_store,
                                        NULL};
   static const char *const map[] = {hx__cl_common, hx__cl_map, NULL};
-  static const char *const map_reduce[] = {hx__cl_common, hx__cl_reduce_scan, hx__cl_reduce_join,
-                                           hx__cl_map,    hx__cl_map_reduce,  NULL};
+  static const char *const map_reduce[] = {
+      hx__cl_common, hx__cl_reduce_scan, hx__cl_reduce_join, hx__cl_reduce_last_group, hx__cl_map, hx__cl_map_reduce,
+      NULL};
   static const char *const probe[] = {hx__cl_common, hx__cl_probe, NULL};
   switch (kind) {
     case HX__KERNEL_REDUCE:

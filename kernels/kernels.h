@@ -109,7 +109,8 @@
  *   hx_map(global const T *x0, ulong x0_first, ..., uint p0, ..., ulong n, global uint *out)
  *     An array and an offset for each input, the bits of each parameter. Launch: 1-D, at least n items.
  *   hx_map_reduce(the same arrays and parameters, ulong n, global ulong *slots)
- *     The slot of every leaf of these elements. Launch: as hx_reduce, of the row by which it was built.
+ *     The slot of every leaf of these elements. Launch, and further arguments: as for hx_reduce, of the row by which it
+ *     was built.
  *
  * ---- Probes of the device
  *

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Reductions of the elements that a user kernel makes, without an array of them: the slot of every leaf, by one work-item
- * for each leaf (CPU devices) or by 32. The order is that of reduce.cl. Follows reduce_scan.cl, reduce_join.cl, map.cl
+ * for each leaf (CPU devices) or by 32, or one slot for all. The order is that of reduce.cl. Follows
+ * reduce_last_group.cl, map.cl
  * and the text of the expression (backend/opencl/map_text.c), which defines
  *   HX_PARAMETERS      the kernel's first parameters: arrays, their offsets, values; HX_ARGUMENTS passes them on
  *   HX_ELEMENT(i)      element i of the launch
@@ -36,13 +37,20 @@ static ulong hx_mapped_leaf(HX_PARAMETERS ulong start, uint count) {
 }
 
 kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_map_reduce(HX_PARAMETERS ulong n,
-                                                                                 global ulong *slots) {
-  ulong leaf = (ulong)get_global_id(0) * (HX_LEAVES / HX_LOCAL0);
-  for (uint l = 0; l < HX_LEAVES / HX_LOCAL0; l++, leaf++) {
+                                                                                 global ulong *slots
+                                                                                     HX_JOIN_PARAMETERS) {
+  HX_JOIN_LOCALS
+  enum { EACH = HX_LEAVES / HX_LOCAL0 };
+  const uint id = (uint)get_local_id(0);
+  ulong leaf = (ulong)get_global_id(0) * EACH;
+  for (uint l = 0; l < EACH; l++, leaf++) {
     const ulong start = leaf * HX_LEAF;
-    if (start >= n) break;
-    slots[leaf] = hx_mapped_leaf(HX_ARGUMENTS start, (uint)min(n - start, (ulong)HX_LEAF));
+    const uint count = start < n ? (uint)min(n - start, (ulong)HX_LEAF) : 0;
+    ulong slot = 0;
+    if (count) slot = hx_mapped_leaf(HX_ARGUMENTS start, count);
+    HX_PUT(id * EACH + l, leaf, count, slot);
   }
+  HX_JOIN_GROUPS(id)
 }
 
 #else
@@ -103,7 +111,9 @@ static void hx_mapped_lanes(HX_PARAMETERS hx_lanes *lanes, ulong start, uint cou
 #endif
 
 kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_map_reduce(HX_PARAMETERS ulong n,
-                                                                                 global ulong *slots) {
+                                                                                 global ulong *slots
+                                                                                     HX_JOIN_PARAMETERS) {
+  HX_JOIN_LOCALS
   local HX_TREE4 even[HX_LOCAL0], odd[HX_LOCAL0];
   const uint id = (uint)get_local_id(0), item = id % HX_ITEMS;
   const ulong leaf = (ulong)get_group_id(0) * HX_LEAVES + id / HX_ITEMS, start = leaf * HX_LEAF;
@@ -111,7 +121,8 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_map_reduce
   hx_lanes lanes;
   hx_mapped_lanes(HX_ARGUMENTS &lanes, start, count, item);
   const ulong slot = hx_join_items(&lanes, id, even, odd);
-  if (item == 0 && count) slots[leaf] = slot;
+  if (item == 0) HX_PUT(id / HX_ITEMS, leaf, count, slot);
+  HX_JOIN_GROUPS(id)
 }
 
 #endif

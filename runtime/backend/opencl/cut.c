@@ -33,8 +33,8 @@ static hx__cl_cut cut_reduction(size_t most, size_t block, const hx__work *w) {
   return (hx__cl_cut){.slices = max_size(min_size(slices, block * sizeof(float) / sizeof(uint64_t) / w->nfields), 1)};
 }
 
-/* Its elements are written to a buffer, unless one launch makes and reduces them. Then the limit is for the copies of the
- * inputs: larger ones are not retained from call to call, and with several chunks copies and launches overlap. */
+/* Its elements are written to a buffer, unless one launch makes and reduces them. Then the limit is for the copies of
+ * the inputs: larger ones are not retained from call to call, and with several chunks copies and launches overlap. */
 static hx__cl_cut cut_map(size_t most, size_t block) {
   return (hx__cl_cut){.slices = max_size(min_size(min_size(most, block) / HX__LEAF, HX__CL_MOST_LEAVES), 1)};
 }

@@ -45,11 +45,7 @@ static hx__outcome launch_field(hx__cl_stream *stream, const hx__request *reques
   arg_view(&a, &y);
   arg_size(&a, hx__chunk_elements(w, chunk));
   arg_mem(&a, slots);
-  if (row->joins) {
-    const cl_uint join = joined;
-    arg(&a, sizeof join, &join);
-    arg_mem(&a, stream->scratch.tickets.mem);
-  }
+  if (row->joins) arg_join(&a, joined);
   const uint32_t leaves = hx__kernel_leaves(row, chunk.count), local[2] = {row->local[0] * leaves / row->leaves, 1};
   const size_t groups = hx__ceiling(chunk.count, leaves);
   return launch(&a, 1, &groups, local);
@@ -63,13 +59,16 @@ static bool is_node(const hx__work *w, hx__chunk chunk) {
   return chunk.first % power == 0 && (chunk.count == power || chunk.first + chunk.count == w->slices);
 }
 
+bool hx__cl_row_joins(const hx__cl_stream *stream, const hx__kernel_row *row, const hx__work *w, hx__chunk chunk) {
+  return stream->joins && row->joins && is_node(w, chunk) && chunk.count <= UINT32_MAX / HX__LEAF &&
+         hx__ceiling(chunk.count, row->leaves) <= HX__JOINED_GROUPS;
+}
+
 /* Whether the kernels of all fields join the chunk. */
 static bool kernels_join_chunk(const hx__cl_stream *stream, const hx__work *w, hx__chunk chunk) {
-  if (!stream->joins || !is_node(w, chunk) || chunk.count > UINT32_MAX / HX__LEAF) return false;
   for (size_t f = 0; f < w->nfields; f++) {
-    const hx__kernel_row *const row =
-        stream->device->program[hx__need_index(hx__need_reduce(w->fields[f].op, w->fields[f].type))].row;
-    if (!row->joins || hx__ceiling(chunk.count, row->leaves) > HX__JOINED_GROUPS) return false;
+    const unsigned need = hx__need_index(hx__need_reduce(w->fields[f].op, w->fields[f].type));
+    if (!hx__cl_row_joins(stream, stream->device->program[need].row, w, chunk)) return false;
   }
   return true;
 }
@@ -109,11 +108,11 @@ hx__outcome hx__cl_launch_reduce(hx__cl_stream *stream, const hx__request *reque
                                  hx__cl_inflight *to) {
   if (request->work->kernel && stream->device->map[stream->run.map]->op)
     return hx__cl_launch_map_reduce(stream, request, chunk, to);
-  const size_t fields = request->work->nfields, slots = (1 + HX__CHECKED_SLOTS + chunk.count) * sizeof(uint64_t);
+  const size_t fields = request->work->nfields, slots = hx__cl_slot_bytes(chunk);
   const bool joins = kernels_join_chunk(stream, request->work, chunk);
   const bool fuse = hx__cl_fields_fuse(stream, request->work, joins);
   to->joined = joins && !fuse;
-  const size_t bytes = (to->joined ? 1 + HX__CHECKED_SLOTS : chunk.count) * sizeof(uint64_t);
+  const size_t bytes = hx__cl_result_bytes(chunk, to->joined);
   to->bytes = fields * bytes;
   if (to->bytes > stream->device->base.max_alloc) { /* a single slice with very many fields */
     to->host = malloc(to->bytes);

@@ -26,7 +26,7 @@ static cl_kernel kernel_for(hx__cl_stream *stream, unsigned index, const hx__cl_
   return slot->kernel;
 }
 
-static hx__outcome launch_to(hx__cl_stream *stream, const hx__work *w, hx__chunk chunk, cl_mem out) {
+static hx__outcome launch_to(hx__cl_stream *stream, const hx__work *w, hx__chunk chunk, bool joined, cl_mem out) {
   const hx__expr *const e = &w->kernel->expr;
   const size_t n = hx__chunk_elements(w, chunk);
   const hx__cl_region region = {0, 1, chunk.first * HX__LEAF, n};
@@ -35,6 +35,9 @@ static hx__outcome launch_to(hx__cl_stream *stream, const hx__work *w, hx__chunk
   for (unsigned i = 0; i < e->inputs && outcome == HX__DONE; i++)
     outcome = hx__cl_view_of(stream, &stream->operand[i], region, &views[i]);
   if (outcome == HX__DONE) outcome = hx__cl_await_uploads(stream);
+  const hx__cl_map *const map = stream->device->map[stream->run.map];
+  const bool can_join = map->op && map->row->joins;
+  if (outcome == HX__DONE && can_join) outcome = hx__cl_tickets_ready(stream);
   if (outcome != HX__DONE) return outcome;
   args a = {.stream = stream};
   a.kernel = kernel_for(stream, stream->run.map, views, e->inputs, &outcome);
@@ -43,28 +46,31 @@ static hx__outcome launch_to(hx__cl_stream *stream, const hx__work *w, hx__chunk
   for (unsigned i = 0; i < e->parameters; i++) arg(&a, sizeof w->parameter[i], &w->parameter[i]);
   arg_size(&a, n);
   arg_mem(&a, out);
-  const hx__cl_map *const map = stream->device->map[stream->run.map];
+  if (can_join) arg_join(&a, joined);
   const uint32_t local[2] = {GROUP < stream->device->max_local ? GROUP : 1, 1};
   const size_t groups = map->op ? hx__ceiling(chunk.count, map->row->leaves) : hx__ceiling(n, local[0]);
   return launch(&a, 1, &groups, map->op ? map->row->local : local);
 }
 
+/* bytes: of the buffer; to->bytes of it are results. */
 static hx__outcome launch_results(hx__cl_stream *stream, const hx__request *request, hx__chunk chunk, size_t bytes,
                                   hx__cl_inflight *to) {
-  to->joined = false;
-  to->bytes = bytes;
   const hx__outcome outcome =
-      hx__cl_buffer_reserve(stream->device, &to->out, to->bytes, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR);
-  return outcome == HX__DONE ? launch_to(stream, request->work, chunk, to->out.mem) : outcome;
+      hx__cl_buffer_reserve(stream->device, &to->out, bytes, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR);
+  return outcome == HX__DONE ? launch_to(stream, request->work, chunk, to->joined, to->out.mem) : outcome;
 }
 
 hx__outcome hx__cl_launch_map(hx__cl_stream *stream, const hx__request *request, hx__chunk chunk, hx__cl_inflight *to) {
-  return launch_results(stream, request, chunk, hx__chunk_elements(request->work, chunk) * sizeof(uint32_t), to);
+  to->joined = false;
+  to->bytes = hx__chunk_elements(request->work, chunk) * sizeof(uint32_t);
+  return launch_results(stream, request, chunk, to->bytes, to);
 }
 
 hx__outcome hx__cl_launch_map_reduce(hx__cl_stream *stream, const hx__request *request, hx__chunk chunk,
                                      hx__cl_inflight *to) {
-  return launch_results(stream, request, chunk, chunk.count * sizeof(uint64_t), to);
+  to->joined = hx__cl_row_joins(stream, stream->device->map[stream->run.map]->row, request->work, chunk);
+  to->bytes = hx__cl_result_bytes(chunk, to->joined);
+  return launch_results(stream, request, chunk, hx__cl_slot_bytes(chunk), to);
 }
 
 hx__outcome hx__cl_map_to_view(hx__cl_stream *stream, const hx__request *request, hx__chunk chunk, hx__cl_view *view) {
@@ -72,5 +78,5 @@ hx__outcome hx__cl_map_to_view(hx__cl_stream *stream, const hx__request *request
   const size_t n = hx__chunk_elements(request->work, chunk);
   const hx__outcome outcome = hx__cl_buffer_reserve(stream->device, elements, n * sizeof(uint32_t), CL_MEM_READ_WRITE);
   *view = (hx__cl_view){.mode = HX__MEMORY_COPY, .mem = elements->mem, .ld = n};
-  return outcome == HX__DONE ? launch_to(stream, request->work, chunk, elements->mem) : outcome;
+  return outcome == HX__DONE ? launch_to(stream, request->work, chunk, false, elements->mem) : outcome;
 }

@@ -9,7 +9,7 @@
 #include "runtime/base/clock.h"
 
 #define MOST_ELEMENTS 70000u /* PoCL compiles a kernel again for 65536 items */
-#define SLOW_NS 20000000u             /* a device that takes longer is not timed with more elements */
+#define SLOW_NS 20000000u    /* a device that takes longer is not timed with more elements */
 
 /* Zeros, denormals, infinities, NaNs, ends of ranges; as floats and as integers. */
 static const uint32_t special[] = {0x00000000u, 0x80000000u, 0x3f800000u, 0xbf800000u, 0x7f800000u, 0xff800000u,
@@ -30,9 +30,11 @@ static uint32_t element(size_t a, size_t i) {
   return i % 4 ? (x & 0x83ffffffu) | 0x3c000000u : x;
 }
 
+enum { LEAVES = (MOST_ELEMENTS + HX__LEAF - 1) / HX__LEAF };
+
 typedef struct buffers {
   uint32_t *input[HX__EXPR_INPUTS], *got, *want;
-  uint64_t slots[(MOST_ELEMENTS + HX__LEAF - 1) / HX__LEAF];
+  uint64_t slots[LEAVES];
 } buffers;
 
 static bool allocate(buffers *b, unsigned inputs) {
@@ -62,6 +64,18 @@ static const char *compare_elements(const buffers *b, size_t n) {
       return differ;
     }
   return NULL;
+}
+
+/* The slots of all leaves together, which the device has joined. */
+static const char *compare_joined(const hx__cpu_kernels *cpu, const hx__cl_map *map, buffers *b, size_t n) {
+  const hx_type type = hx__expr_type(&map->kernel.expr);
+  const size_t leaves = (n + HX__LEAF - 1) / HX__LEAF;
+  uint64_t want[LEAVES];
+  for (size_t l = 0; l < leaves; l++) {
+    const size_t left = n - l * HX__LEAF, count = left < HX__LEAF ? left : HX__LEAF;
+    want[l] = cpu->one_leaf[map->op][type](b->want + l * HX__LEAF, NULL, count);
+  }
+  return hx__join(map->op, type, b->slots, leaves).u64 == hx__join(map->op, type, want, leaves).u64 ? NULL : differ;
 }
 
 static const char *compare_slots(const hx__cpu_kernels *cpu, const hx__cl_map *map, const buffers *b, size_t n) {
@@ -100,14 +114,15 @@ static const char *run(hx__stream *stream, const hx__cl_map *map, buffers *b, si
   }
   for (unsigned p = 0; p < k->expr.parameters; p++) w.parameter[p] = element(p, round * 37u + p * 900u);
   const hx__request request = {.work = &w, .kernels = cpu, .arrays = arrays, .slots = b->slots};
-  bool unused;
+  bool joined;
   memset(b->got, 0xa5, n * sizeof *b->got);
   memset(b->slots, 0xa5, sizeof b->slots);
   const uint64_t from = hx__now_ns();
-  if (hx__cl_run_once(stream, &request, &unused) != HX__DONE) return "it gave no answer on a small case";
+  if (hx__cl_run_once(stream, &request, &joined) != HX__DONE) return "it gave no answer on a small case";
   *ns = hx__now_ns() - from;
   cpu->evaluate(&k->code, w.input, w.parameter, n, b->want);
-  return map->op ? compare_slots(cpu, map, b, n) : compare_elements(b, n);
+  if (!map->op) return compare_elements(b, n);
+  return joined ? compare_joined(cpu, map, b, n) : compare_slots(cpu, map, b, n);
 }
 
 static const char *run_all(hx__stream *stream, const hx__cl_map *k, buffers *b, float *rate) {
@@ -117,6 +132,7 @@ static const char *run_all(hx__stream *stream, const hx__cl_map *k, buffers *b, 
   unsigned round = 0;
   for (size_t m = 0; m < sizeof modes / sizeof modes[0]; m++) {
     if (!(stream->device->modes & 1u << modes[m])) continue;
+    ((hx__cl_stream *)stream)->joins = m == 0; /* the other mode compares each leaf */
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
       const char *const why = run(stream, k, b, sizes[i], i % 2, round++, modes[m], &ns);
       if (why) return why;

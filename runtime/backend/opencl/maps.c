@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The user kernels of a device. Each that a call requests is built once in a process, in the background, and compared
  * with the CPU's results before it is used. Equal expressions share a program, whichever hx_kernel they belong to; a
- * map-reduce has a program for each operation. A device keeps HX__CL_MAPS of them; the CPU computes any further ones. */
+ * map-reduce has a program for each operation. A device keeps HX__CL_MAPS of them; the CPU computes any further ones.
+ */
 #include "runtime/backend/opencl/maps.h"
 
 #include <stdlib.h>
@@ -84,14 +85,13 @@ static bool has(const hx__expr *e, hx__expr_op op) {
   return false;
 }
 
-/* The options of a map-reduce: those of a reduction by items, and how many rows an item loads ahead. The program has the
- * expression once for each element of these rows, so a longer one takes longer to compile and needs more registers. */
-static bool write_row_options(const hx__cl_device *d, hx__cl_map *map, hx__arithmetic arithmetic,
-                              char options[OPTIONS_BYTES]) {
+/* The options of a map-reduce: those of a reduction by items, and how many rows an item loads ahead. The program has
+ * the expression once for each element of these rows, so a longer one takes longer to compile and needs more registers.
+ */
+static bool write_row_options(const hx__cl_map *map, hx__arithmetic arithmetic, char options[OPTIONS_BYTES]) {
   static const uint32_t none[3] = {0, 0, 0};
   const hx_type type = hx__expr_type(&map->kernel.expr);
   const unsigned values = map->kernel.expr.count;
-  map->row = hx__kernel_row_for(HX__KERNEL_REDUCE, type, d->families & HX__FAMILY_CPU, none, d->max_local);
   if (!map->row || !hx__kernel_options(options, OPTIONS_BYTES, map->row, map->op, type, none, arithmetic)) return false;
   const size_t used = strlen(options);
   return snprintf(options + used, OPTIONS_BYTES - used, " -DHX_MAP_ROWS=%d ",
@@ -115,12 +115,12 @@ static const char *options_of(const hx__cl_device *d, hx__cl_map *map, hx__arith
   const uint64_t first = hx__hash(HX__HASH_START, text, bytes), second = hx__hash(~first, text, bytes);
   if (!map->op)
     snprintf(options, OPTIONS_BYTES, "-DHX_ARITHMETIC=%d ", (int)arithmetic);
-  else if (!write_row_options(d, map, arithmetic, options))
+  else if (!write_row_options(map, arithmetic, options))
     return "its options are too long";
   const size_t used = strlen(options);
-  const int more = snprintf(options + used, OPTIONS_BYTES - used, "-DHX_TEXT=0x%016llx%016llx%s",
-                            (unsigned long long)first, (unsigned long long)second,
-                            divides ? " -cl-fp32-correctly-rounded-divide-sqrt" : "");
+  const int more =
+      snprintf(options + used, OPTIONS_BYTES - used, "-DHX_TEXT=0x%016llx%016llx%s", (unsigned long long)first,
+               (unsigned long long)second, divides ? " -cl-fp32-correctly-rounded-divide-sqrt" : "");
   return more < (int)(OPTIONS_BYTES - used) ? NULL : "its options are too long";
 }
 
@@ -128,7 +128,7 @@ static hx__kernel_kind kind_of(const hx__cl_map *map) { return map->op ? HX__KER
 
 static cl_program build(hx__cl_device *d, hx__kernel_kind kind, const char *text, const char *options) {
   const char *const *const common = hx__kernel_sources(kind);
-  const char *sources[8];
+  const char *sources[9];
   cl_uint count = 0;
   while (common[count]) sources[count] = common[count], count++;
   sources[count++] = text;
@@ -174,8 +174,17 @@ static const char *load(hx__cl_device *d, hx__cl_map *map, const char *options) 
   return why ? discard(d, map, why) : NULL;
 }
 
+/* The next row of a map-reduce to try: one that joins the leaves, then one that does not. NULL: there is none, or the
+ * program is a map, which has none. */
+static const hx__kernel_row *row_after(const hx__cl_device *d, const hx__cl_map *map, const hx__kernel_row *row) {
+  static const uint32_t none[3] = {0, 0, 0};
+  const hx_type type = hx__expr_type(&map->kernel.expr);
+  if (!map->op || (row && !row->optional)) return NULL;
+  return hx__kernel_row_after(row, HX__KERNEL_REDUCE, type, d->families & HX__FAMILY_CPU, none, d->max_local);
+}
+
 /* With plain arithmetic, then with sums as fma, for compilers that contract. NULL, or why the kernel is refused. */
-static const char *prepare(hx__cl_device *d, hx__cl_map *map, const char *text) {
+static const char *prepare_row(hx__cl_device *d, hx__cl_map *map, const char *text) {
   const bool fma = has(&map->kernel.expr, HX__EXPR_FMA_F), soft = fma && !d->fma_ok;
   const char *why = "no arithmetic gives its bits";
   for (int a = 0; a < HX__ARITHMETICS; a++) {
@@ -194,6 +203,16 @@ static const char *prepare(hx__cl_device *d, hx__cl_map *map, const char *text) 
     }
     discard(d, map, why);
   }
+  return why;
+}
+
+static const char *prepare(hx__cl_device *d, hx__cl_map *map, const char *text) {
+  const char *why;
+  map->row = NULL;
+  do {
+    map->row = row_after(d, map, map->row);
+    why = prepare_row(d, map, text);
+  } while (why && !atomic_load(&d->base.lost) && row_after(d, map, map->row));
   return why;
 }
 

@@ -247,6 +247,9 @@ hx__outcome hx__cl_read_result(hx__cl_stream *stream, hx__cl_inflight *inflight,
 const void *hx__cl_results_of(const hx__cl_inflight *inflight);
 void hx__cl_results_close(hx__cl_stream *stream);
 
+/* Whether a kernel of this row joins all leaves of the chunk. */
+bool hx__cl_row_joins(const hx__cl_stream *stream, const hx__kernel_row *row, const hx__work *work, hx__chunk chunk);
+
 /* Makes sure that the stream has a buffer of tickets, set to zero when it is created. */
 hx__outcome hx__cl_tickets_ready(hx__cl_stream *stream);
 
