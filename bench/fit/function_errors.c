@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The greatest error of each function of user kernels over all 2^32 floats, against the C library's in double precision:
- * the data behind docs/measurements/elementary.tsv. function_errors [DEVICES [STRIDE]]      DEVICES: OpenCL devices that
- * compute every float, too, and whose bits are compared (default: none); STRIDE: every so many floats (default 1). */
+ * The greatest error of each function of user kernels over all 2^32 floats, against the C library's in double
+ * precision: the data behind docs/measurements/elementary.tsv. function_errors [DEVICES [STRIDE]]      DEVICES: OpenCL
+ * devices that compute every float, too, and whose bits are compared (default: none); STRIDE: every so many floats
+ * (default 1). */
 #include <float.h>
 #include <math.h>
 #include <stdio.h>

@@ -220,9 +220,9 @@ struct hx__backend {
    * what only preparing uses can be freed. NULL: every kernel is ready from the start. One thread at a time. */
   void (*prepare)(hx__device *device, uint64_t needs);
 
-  /* Optional: the state of the work's user kernel on the device. request: if it is not known there, it will be built and
-   * tested by prepare(HX__NEED_MAPS). *rate, if not NULL: units per nanosecond, if it is ready. NULL: the devices compute no
-   * user kernels. */
+  /* Optional: the state of the work's user kernel on the device. request: if it is not known there, it will be built
+   * and tested by prepare(HX__NEED_MAPS). *rate, if not NULL: units per nanosecond, if it is ready. NULL: the devices
+   * compute no user kernels. */
   hx__map_state (*map)(hx__device *device, const hx__work *work, bool request, float *rate);
 
   const hx__backend_chunking *chunking; /* each of these may be NULL */

@@ -9,7 +9,7 @@
 /* Limits that keep the compiler's time and stack small. */
 #define HX__EXPR_BYTES 16384u /* of a text */
 #define HX__EXPR_DEPTH 64u    /* brackets, unary operators and conditions inside one another */
-#define HX__EXPR_NAMES 128u    /* inputs, parameters and local variables */
+#define HX__EXPR_NAMES 128u   /* inputs, parameters and local variables */
 
 /* The thread has entered the canonical floating-point state. HX_INVALID_ARGUMENT with the place of the error. */
 hx_status hx__expr_compile(const hx_kernel_source *source, hx__expr *out);

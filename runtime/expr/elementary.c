@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * exp, log, sin, cos, tanh and erf as texts in the language of user kernels, of an x: each is one fixed sequence of operations
- * that IEEE 754 rounds, so that its bits are the same wherever it is computed. as_int and as_float, which only these
- * texts have, are the same bits with another type; what they give of a NaN is never a part of a result. Polynomials are
- * minimax fits by weighted least squares in double. Errors: tests/expr/elementary_test.c. */
+ * exp, log, sin, cos, tanh and erf as texts in the language of user kernels, of an x: each is one fixed sequence of
+ * operations that IEEE 754 rounds, so that its bits are the same wherever it is computed. as_int and as_float, which
+ * only these texts have, are the same bits with another type; what they give of a NaN is never a part of a result.
+ * Polynomials are minimax fits by weighted least squares in double. Errors: tests/expr/elementary_test.c. */
 #include "runtime/expr/parser.h"
 
 /* x = n ln 2 + r, |r| <= ln 2 / 2. The sum with 1.5 * 2^23 rounds n to an integer. 2^n is applied as two factors, so
@@ -60,10 +60,10 @@
   "float g3 = fmaf(fmaf(g2, c, -0x1.4647b0p-1f), c, -0x1.20ac32p+0f);" \
   "float t = a < 0.94f ? small : 1.0f - expf(fmaf(g3, c, -0x1.b21af8p-13f));" SIGNED
 
-/* |x| = k pi/2 + z + zl, |z| <= 0.82, after Payne and Hanek (ACM SIGNUM Newsletter 18, 1983): d0, d1 and d2 are 96 bits of
- * 2 / pi, those that |x| = m 2^(t - 24) moves to where a product with m is not a multiple of 4. m d0 modulo 2^32, in
- * units of 2^-30, has k in its upper two bits; f (f1 + f2) is below 2^-5. The last binade (top) has twice the m. Then sin
- * and cos of z + zl, of which the result is one. */
+/* |x| = k pi/2 + z + zl, |z| <= 0.82, after Payne and Hanek (ACM SIGNUM Newsletter 18, 1983): d0, d1 and d2 are 96 bits
+ * of 2 / pi, those that |x| = m 2^(t - 24) moves to where a product with m is not a multiple of 4. m d0 modulo 2^32, in
+ * units of 2^-30, has k in its upper two bits; f (f1 + f2) is below 2^-5. The last binade (top) has twice the m. Then
+ * sin and cos of z + zl, of which the result is one. */
 #define REDUCED                                                                                              \
   "float a = fabsf(x);"                                                                                      \
   "int b = as_int(a);"                                                                                       \
@@ -109,10 +109,12 @@
   "float wl = 1.0f - w - hq - fmaf(z, zl, 0.5f * fmaf(z, z, -q));"                                           \
   "float cosine = w + fmaf(q * q, fmaf(fmaf(0x1.9963b0p-16f, q, -0x1.6c0a5cp-10f), q, 0x1.555548p-5f), wl);"
 
-#define SIN REDUCED                    \
+#define SIN                            \
+  REDUCED                              \
   "float one = k & 1 ? cosine : sine;" \
   "a < 1.0f / 0.0f ? as_float(as_int(one) ^ as_int(x) & 0x80000000 ^ (k & 2) << 30) : 0.0f / 0.0f"
-#define COS REDUCED                    \
+#define COS                            \
+  REDUCED                              \
   "float one = k & 1 ? sine : cosine;" \
   "a < 1.0f / 0.0f ? as_float(as_int(one) ^ (k + 1 & 2) << 30) : 0.0f / 0.0f"
 

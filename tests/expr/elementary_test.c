@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * expf, logf, sinf, cosf, tanhf and erff of user kernels: the bits of the sequences in docs/USER_KERNELS.md, errors against double
- * precision over all exponents, and the same bits on every instruction set, on devices, and of constants. Usage:
- * elementary_test [devices] */
+ * expf, logf, sinf, cosf, tanhf and erff of user kernels: the bits of the sequences in docs/USER_KERNELS.md, errors
+ * against double precision over all exponents, and the same bits on every instruction set, on devices, and of
+ * constants. Usage: elementary_test [devices] */
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
@@ -149,12 +149,9 @@ typedef struct row {
   double ulps;        /* greatest error */
 } row;
 
-static const row rows[] = {{"expf(x)", exp_of, exp, -105, 90, 1.0},
-                           {"logf(x)", log_of, log, 0, 4, 1.0},
-                           {"sinf(x)", sin_of, sin, -1000, 1000, 1.2},
-                           {"cosf(x)", cos_of, cos, -1000, 1000, 1.2},
-                           {"tanhf(x)", tanh_of, tanh, -10, 10, 1.6},
-                           {"erff(x)", erf_of, erf, -5, 5, 1.5}};
+static const row rows[] = {{"expf(x)", exp_of, exp, -105, 90, 1.0},    {"logf(x)", log_of, log, 0, 4, 1.0},
+                           {"sinf(x)", sin_of, sin, -1000, 1000, 1.2}, {"cosf(x)", cos_of, cos, -1000, 1000, 1.2},
+                           {"tanhf(x)", tanh_of, tanh, -10, 10, 1.6},  {"erff(x)", erf_of, erf, -5, 5, 1.5}};
 
 static float *x;
 static uint32_t *first, *out;

@@ -61,8 +61,8 @@ typedef struct contexts {
 static const hx_op ops[] = {HX_SUM, HX_MIN, HX_MAX, HX_ARGMIN, HX_ARGMAX, HX_SUM_ABS, HX_SUM_SQUARES, HX_PROD};
 enum { OPS = sizeof ops / sizeof ops[0] };
 
-/* One call; `shift` elements into the arrays. The first call of a kernel waits for its program, whose self-test launches
- * it, too. The CPU, in a context of its own, makes the elements. */
+/* One call; `shift` elements into the arrays. The first call of a kernel waits for its program, whose self-test
+ * launches it, too. The CPU, in a context of its own, makes the elements. */
 static void check_call(const contexts *c, const hx_kernel *k, hx_op op, arrays *a, size_t n, size_t shift,
                        const char *text) {
   const void *const inputs[] = {a->x + shift, a->y + (shift ? 3 - shift : 0)};
@@ -77,8 +77,8 @@ static void check_call(const contexts *c, const hx_kernel *k, hx_op op, arrays *
   const unsigned launched = launches, were_ready = ready;
   CHECK_OK(hx_offload(c->device, &reduce, &report));
   const unsigned more = launches - launched;
-  CHECK(got.u64 == wanted.u64, "op %d of %zu, shift %zu: %llx, not %llx: %s", op, n, shift,
-        (unsigned long long)got.u64, (unsigned long long)wanted.u64, text);
+  CHECK(got.u64 == wanted.u64, "op %d of %zu, shift %zu: %llx, not %llx: %s", op, n, shift, (unsigned long long)got.u64,
+        (unsigned long long)wanted.u64, text);
   CHECK(report.gpu_share == 1.0, "the device did %g of op %d of %zu", report.gpu_share, op, n);
   CHECK(ready > were_ready ? more > report.chunks : more == report.chunks, "%u launches of %u chunks: op %d of %zu",
         more, report.chunks, op, n);
