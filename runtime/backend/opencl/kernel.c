@@ -29,14 +29,14 @@ void hx__cl_release_kernels(const hx__cl_kernel *kernels) {
 }
 
 hx__outcome hx__cl_tickets_ready(hx__cl_stream *stream) {
+  enum { BYTES = HX__JOIN_TICKETS * sizeof(cl_uint) };
+  static const cl_uint zero;
   if (stream->scratch.tickets.mem) return HX__DONE;
-  static const cl_uint zeros[HX__JOIN_TICKETS];
-  const hx__outcome outcome =
-      hx__cl_buffer_reserve(stream->device, &stream->scratch.tickets, sizeof zeros, CL_MEM_READ_WRITE);
+  const hx__outcome outcome = hx__cl_buffer_reserve(stream->device, &stream->scratch.tickets, BYTES, CL_MEM_READ_WRITE);
   if (outcome != HX__DONE) return outcome;
   const cl_int code =
-      clEnqueueWriteBuffer(stream->queue, stream->scratch.tickets.mem, CL_FALSE, 0, sizeof zeros, zeros, 0, NULL, NULL);
+      clEnqueueFillBuffer(stream->queue, stream->scratch.tickets.mem, &zero, sizeof zero, 0, BYTES, 0, NULL, NULL);
   if (code == CL_SUCCESS) return HX__DONE;
   hx__cl_buffer_release(&stream->scratch.tickets); /* otherwise the next launch would use tickets that are not zero */
-  return hx__cl_failed(stream->device, "clEnqueueWriteBuffer", code);
+  return hx__cl_failed(stream->device, "clEnqueueFillBuffer", code);
 }

@@ -130,12 +130,11 @@ static cl_program build(hx__cl_device *d, hx__kernel_kind kind, const char *text
   const char *const *const common = hx__kernel_sources(kind);
   const char *sources[9];
   cl_uint count = 0;
-  while (common[count]) sources[count] = common[count], count++;
-  sources[count++] = text;
-  if (kind == HX__KERNEL_MAP_REDUCE) { /* the text comes before the last source */
-    sources[count - 1] = sources[count - 2];
-    sources[count - 2] = text;
+  for (unsigned i = 0; common[i]; i++) {
+    if (kind == HX__KERNEL_MAP_REDUCE && !common[i + 1]) sources[count++] = text; /* before the last one */
+    sources[count++] = common[i];
   }
+  if (kind == HX__KERNEL_MAP) sources[count++] = text;
   cl_int code;
   cl_program program = clCreateProgramWithSource(d->context, count, sources, NULL, &code);
   if (!program) return NULL;
