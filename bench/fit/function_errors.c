@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The greatest error of each function of user kernels over all 2^32 floats, against the C library's in double
- * precision: the data behind docs/measurements/elementary.tsv. function_errors [DEVICES [STRIDE]]      DEVICES: OpenCL
- * devices that compute every float, too, and whose bits are compared (default: none); STRIDE: every so many floats
- * (default 1). */
+ * precision: the data behind docs/measurements/elementary.tsv.
+ *     function_errors [DEVICES [STRIDE [FUNCTION...]]]
+ * DEVICES: OpenCL devices that compute every float, too, and whose bits are compared (default: none); STRIDE: every so
+ * many floats (default 1); FUNCTION: expf and so on (default: all). */
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
@@ -102,8 +103,11 @@ int main(int argc, char **argv) {
   settings.devices = argc > 1 ? argv[1] : "cpu";
   if (argc > 1 && strcmp(argv[1], "none") != 0 && hx_open(&devices, &settings) != HX_OK) fail();
   printf("function\tulp\targument\tblocks_that_differ\n");
-  for (size_t row = 0; row < sizeof rows / sizeof rows[0]; row++)
-    check_row(cpu, devices, row, argc > 2 ? strtoull(argv[2], NULL, 10) : 1);
+  for (size_t row = 0; row < sizeof rows / sizeof rows[0]; row++) {
+    bool wanted = argc <= 3;
+    for (int i = 3; i < argc; i++) wanted = wanted || strcmp(argv[i], rows[row].text) == 0;
+    if (wanted) check_row(cpu, devices, row, argc > 2 ? strtoull(argv[2], NULL, 10) : 1);
+  }
   hx_close(devices);
   hx_close(cpu);
 }
