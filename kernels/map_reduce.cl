@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Reductions of the elements that a user kernel makes, without an array of them: the slot of every leaf, by one work-item
  * for each leaf (CPU devices) or by 32, or one slot for all. The order is that of reduce.cl. Follows
- * reduce_last_group.cl, map.cl
- * and the text of the expression (backend/opencl/map_text.c), which defines
+ * reduce_last_group.cl, map.cl and the text of the expression (backend/opencl/map_text.c), which defines
  *   HX_PARAMETERS      the kernel's first parameters: arrays, their offsets, values; HX_ARGUMENTS passes them on
  *   HX_ELEMENT(i)      element i of the launch
  *   HX_FOUR(load, i)   elements i to i + 3; load(type, pointer) reads four neighbours of an array

@@ -6,8 +6,8 @@
  * OpenCL C 1.2 has no fence for a whole device, so nothing depends on one. What groups publish is written and read by
  * atomic operations only, which devices execute in memory that all groups share, and the addend of the ticket is
  * computed from what the writes return, so that they are complete before the ticket is taken. The specification does
- * not promise this, and therefore the self-test joins many groups: if its result is wrong, the device uses the next
- * row, whose leaves are joined on the host. (A mem_fence alone is not enough on AMD's GPUs, where it orders accesses
+ * not promise this, and therefore the self-test joins several groups, again and again: if a result is wrong, the device
+ * uses the next row, whose leaves are joined on the host. (A mem_fence alone is not enough on AMD's GPUs, where it orders accesses
  * only for the work-group and does not wait for them.)
  *
  * A kernel has HX_JOIN_PARAMETERS behind its others and begins with HX_JOIN_LOCALS. For each leaf l of its group one

@@ -285,22 +285,12 @@ int main(int argc, char **argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  hx_settings settings = HX_SETTINGS_DEFAULT;
-  settings.devices = "cpu";
-  settings.threads = "1";
-  if (rank == 1) { /* half of this rank's work is for a device that fails soon, and for good */
-    settings.devices = "cpu,sim";
-    settings.sim = "rate=1e9,latency_us=10,fail=enqueue@3";
-    settings.split = "0.5";
-  }
-  hx = open_or_exit(&settings);
+  hx = open_on_rank(rank);
   whole wholes[COUNT(cases)];
   for (size_t i = 0; i < COUNT(cases); i++) wholes[i] = make_whole(&cases[i], i);
   const uint64_t hash = all_grids(wholes, argc > 1 && strcmp(argv[1], "die") == 0 && rank == ranks - 1);
   for (size_t i = 0; i < COUNT(cases); i++) free_whole(&wholes[i]);
-  hx_device_info device = {.state = HX_USABLE};
-  if (rank == 1) hx_device(hx, hx_device_count(hx) - 1, &device);
-  CHECK((device.state == HX_LOST) == (rank == 1), "rank %d: the device is in state %d", rank, device.state);
+  check_lost(hx, rank);
   unsigned counts[2] = {checks_done, checks_failed};
   PMPI_Allreduce(MPI_IN_PLACE, counts, 2, MPI_UNSIGNED, MPI_SUM, MPI_COMM_WORLD);
   if (rank == 0) printf("hash %016llx\n%u checks, %u failed\n", (unsigned long long)hash, counts[0], counts[1]);

@@ -29,6 +29,26 @@ static inline uint64_t hash_add(uint64_t hash, uint64_t value) {
   return (hash ^ value) * UINT64_C(0x9e3779b97f4a7c15) + (hash >> 29);
 }
 
+/* A context with one thread; half of the work of rank 1 is for a device that fails soon, and for good. */
+static inline hx_context *open_on_rank(int rank) {
+  hx_settings settings = HX_SETTINGS_DEFAULT;
+  settings.devices = "cpu";
+  settings.threads = "1";
+  if (rank == 1) {
+    settings.devices = "cpu,sim";
+    settings.sim = "rate=1e9,latency_us=10,fail=enqueue@3";
+    settings.split = "0.5";
+  }
+  return open_or_exit(&settings);
+}
+
+/* Checks that the device of rank 1 has failed. */
+static inline void check_lost(hx_context *hx, int rank) {
+  hx_device_info device = {.state = HX_USABLE};
+  if (rank == 1) hx_device(hx, hx_device_count(hx) - 1, &device);
+  CHECK((device.state == HX_LOST) == (rank == 1), "rank %d: the device is in state %d", rank, device.state);
+}
+
 /* The n-th call of MPI from now on (0: none) of those in faults.c returns an error and does nothing, on every rank. */
 void fail_call(int n);
 int calls_made(void); /* since fail_call */
