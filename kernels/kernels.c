@@ -20,7 +20,8 @@ _Static_assert(HX_SUM == 1 && HX_MIN == 2 && HX_MAX == 3 && HX_ARGMIN == 4 && HX
 _Static_assert(HX_F32 == 1 && HX_I32 == 2 && HX_U32 == 3 && HX__LEAF == 4096 && HX__LANES == 128, "reduce_scan.cl");
 _Static_assert(HX__ARITHMETIC_PLAIN == 0 && HX__ARITHMETIC_FMA_ADD == 1 && HX__ARITHMETIC_SOFT_FMA == 2, "common.cl");
 _Static_assert(HX__PANEL == 512, "common.cl");
-_Static_assert(HX__CHECKED_SLOTS == 3 && HX__JOINED_GROUPS == 4 * 256 * 32, "reduce_last_group.cl");
+_Static_assert(HX__CHECKED_SLOTS == 3 && HX__JOINED_SLOTS == 5 && HX__JOINED_GROUPS == 4 * 256 * 32,
+               "reduce_last_group.cl");
 
 enum { ALL_TYPES = 1u << HX_F32 | 1u << HX_I32 | 1u << HX_U32 };
 

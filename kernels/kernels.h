@@ -15,9 +15,10 @@
  *   row.joins: two arguments more, uint join, global uint *ticket
  *     join != 0: slots[0] becomes the slot of all leaves joined; leaf 0 has to begin an aligned power of two of leaves
  *     that holds them all. An index in it counts from leaf 0. slots[1], [2] and [3] become the slots of the first leaf,
- *     of leaf number leaves / 2 and of the last one. slots has 1 + HX__CHECKED_SLOTS + groups elements; there are at
- *     most HX__JOINED_GROUPS groups. *ticket is 0 before the launch and after it.
- *   row.large_from > 0: groups have 32 items for each of hx__kernel_leaves() leaves.
+ *     of leaf number leaves / 2 and of the last one, and slots[4] becomes join, so that a number for each launch shows
+ *     whether it ended. slots has HX__JOINED_SLOTS + groups elements; there are at most HX__JOINED_GROUPS groups.
+ * *ticket is 0 before the launch and after it. row.large_from > 0: groups have 32 items for each of hx__kernel_leaves()
+ * leaves.
  *
  * ---- Several reductions: slots[(first + f) * apart + l] is the slot of leaf l of field f, for every leaf
  *
@@ -170,6 +171,7 @@ typedef enum hx__arithmetic {
  */
 #define HX__SOFT_FMA_MAX_K 1024u
 
+#define HX__JOINED_SLOTS 5u      /* the slots that the host reads of a launch that joins its leaves */
 #define HX__JOINED_GROUPS 32768u /* the most work-groups of a launch that joins its leaves */
 
 /* How the operands of a product by a set of rows are laid out in memory: a program each. */

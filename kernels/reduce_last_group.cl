@@ -14,9 +14,14 @@
  * item calls HX_PUT(l, leaf, count, slot); all items end with HX_JOIN_GROUPS(id). */
 #if HX_JOINS || HX_SHAPE_TICKET
 
-/* Beside the slot of all leaves, a launch stores the slots of its first, middle and last leaf, because the host compares
- * a few slots of each chunk. Their indices count from the leaf. */
-#define HX_CHECKED 3u
+/* Beside the slot of all leaves, a launch stores what shows the host that it did its work: the slots of its first,
+ * middle and last leaf, whose indices count from the leaf, and from the last group the number of the launch. Without
+ * that number a slot of all leaves that an earlier launch left could not be told from a new one. */
+#define HX_JOINED_SLOTS 5u
+static void hx_store_joined(global ulong *slots, ulong slot, uint launch) {
+  slots[0] = slot;
+  slots[4] = launch;
+}
 static void hx_store_checked(global ulong *slots, uint leaf, ulong n, ulong slot) {
   const uint leaves = (uint)((n + HX_LEAF - 1) / HX_LEAF);
   if (leaf == 0) slots[1] = slot;
@@ -61,7 +66,7 @@ static ulong hx_float_slot(float v) { return HX_BITS(v); }
 #define HX_JOIN_LOCALS local ulong nodes[HX_NODES], ends[HX_ENDS]; local uint taken[1];
 #define HX_PUT(l, leaf, count, slot) hx_put(nodes + (l), slots, (leaf), n, (count), (slot), join)
 #define HX_JOIN_GROUPS(id) \
-  if (join) hx_join_groups(nodes, ends, taken, (id), n, slots, ticket);
+  if (join) hx_join_groups(nodes, ends, taken, (id), n, slots, join, ticket);
 
 /* An index counts from the leaf, or from the first leaf of the launch if the leaves are joined. */
 static void hx_put(local ulong *node, global ulong *slots, ulong leaf, ulong n, uint count, ulong slot, uint join) {
@@ -109,12 +114,12 @@ static ulong hx_published(global ulong *from, uint at, uint groups) {
 }
 
 static void hx_join_groups(local ulong *nodes, local ulong *ends, local uint *taken, uint id, ulong n,
-                           global ulong *slots, global uint *ticket) {
+                           global ulong *slots, uint launch, global uint *ticket) {
   const uint groups = (uint)((n + HX_LEAF * HX_LEAVES - 1) / (HX_LEAF * HX_LEAVES)); /* get_num_groups divides */
-  global ulong *const published = slots + 1 + HX_CHECKED;
+  global ulong *const published = slots + HX_JOINED_SLOTS;
   hx_join_nodes(nodes, HX_LEAVES, id);
   if (groups == 1) {
-    if (id == 0) slots[0] = nodes[0];
+    if (id == 0) hx_store_joined(slots, nodes[0], launch);
     return;
   }
   if (id == 0) {
@@ -144,7 +149,7 @@ static void hx_join_groups(local ulong *nodes, local ulong *ends, local uint *ta
   }
   hx_join_nodes(ends, HX_ENDS, id);
   if (id == 0) {
-    slots[0] = ends[0];
+    hx_store_joined(slots, ends[0], launch);
     atomic_xchg((volatile global uint *)ticket, 0u); /* as the next launch expects it */
   }
 }

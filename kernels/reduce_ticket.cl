@@ -228,10 +228,10 @@ kernel void hx_reduce(global const HX_T *x, ulong x_first, global const HX_T *y,
   barrier(CLK_LOCAL_MEM_FENCE);
   v = item < warps ? nodes[item] : HX_TREE_MISSING;
   HX_JOIN_WARP(v)
-  global ulong *const partials = slots + 1 + HX_CHECKED;
+  global ulong *const partials = slots + HX_JOINED_SLOTS;
   if (id == 0) {
     if (groups == 1) {
-      slots[0] = HX_TREE_BITS(v);
+      hx_store_joined(slots, HX_TREE_BITS(v), join);
       taken[0] = 0;
     } else {
       partials[group] = HX_TREE_BITS(v);
@@ -265,7 +265,7 @@ kernel void hx_reduce(global const HX_T *x, ulong x_first, global const HX_T *y,
     if (item == 0) nodes[warp] = v;
   }
   if (id == 0) {
-    slots[0] = HX_TREE_BITS(nodes[0]);
+    hx_store_joined(slots, HX_TREE_BITS(nodes[0]), join);
     ticket[0] = 0; /* as the next launch expects it */
   }
 }

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "kernels/kernels.h"
 #include "runtime/backend/lines.h"
 
 bool hx__spot_check_is_possible(const hx__request *request, const hx__device *device) {
@@ -102,7 +103,7 @@ bool hx__spot_check_slots(const hx__request *request, hx__chunk chunk, const uin
   bool same = true;
   if (chunk.count == 0) return true;
   const size_t first = hx__first_slot(w, chunk.first), count = hx__chunk_slots(w, chunk);
-  for (size_t f = 0; f < w->nfields && same; f++, slots += joined ? 1 + HX__CHECKED_SLOTS : count) {
+  for (size_t f = 0; f < w->nfields && same; f++, slots += joined ? HX__JOINED_SLOTS : count) {
     const size_t at[HX__CHECKED_SLOTS] = {0, count / 2, count - 1};
     for (unsigned i = 0; i < HX__CHECKED_SLOTS && same; i++)
       if (i == 0 || at[i] != at[i - 1])

@@ -29,7 +29,8 @@ bool hx__spot_check_product(const hx__spot_check *spot, const hx__request *reque
 /* Whether the first and the last element of a product's chunk are as expected. */
 bool hx__spot_check_ends(const hx__spot_check *spot, const float ends[2]);
 /* Whether three slots of each field of a reduction's chunk are right: of its first, middle and last leaf. slots:
- * field after field, each with the slots of all leaves; joined: with the joined one and those three. */
+ * field after field, each with the slots of all leaves; joined: as a launch that
+ * joins its leaves stores them (kernels.h). */
 bool hx__spot_check_slots(const hx__request *request, hx__chunk chunk, const uint64_t *slots, bool joined);
 
 /* Of a map: the first element of the chunk, one in the middle and the last. */

@@ -38,7 +38,7 @@ bool slots_right(hx_op op, hx_type type, const uint32_t *x, const uint32_t *y, s
 
 /* Whether the slots were written: the low words of those that groups exchange, of which some have no high word. */
 static bool written_slots(const memory *memory, uint64_t at, size_t count, hx_op op, hx_type type, bool join) {
-  const size_t whole = join && count > 1 + HX__CHECKED_SLOTS ? 1 + HX__CHECKED_SLOTS : count;
+  const size_t whole = join && count > HX__JOINED_SLOTS ? HX__JOINED_SLOTS : count;
   const bool narrow = type == HX_F32 ? op != HX_ARGMIN && op != HX_ARGMAX : op == HX_MIN || op == HX_MAX;
   if (!memory_is_written(memory, at, 0, 2 * whole)) return false;
   for (size_t i = whole; i < count; i++)
@@ -68,8 +68,8 @@ static bool one_case(const program *program, const hx__kernel_row *row, hx_op op
                      size_t x_first, size_t y_first, bool join, char *why, size_t why_bytes) {
   const size_t leaves = (n + HX__LEAF - 1) / HX__LEAF, of_group = hx__kernel_leaves(row, leaves);
   const size_t groups = (leaves + of_group - 1) / of_group;
-  const size_t count = join ? 1 + HX__CHECKED_SLOTS + groups : leaves;
-  const size_t written = !join ? leaves : groups > 1 ? count : 1 + HX__CHECKED_SLOTS;
+  const size_t count = join ? HX__JOINED_SLOTS + groups : leaves;
+  const size_t written = !join ? leaves : groups > 1 ? count : HX__JOINED_SLOTS;
   uint32_t ticket = 0;
   uint32_t *const x = case_allocate((x_first + n) * 4), *const y = case_allocate((y_first + n) * 4);
   uint64_t *const slots = case_allocate(count * sizeof *slots);

@@ -42,9 +42,9 @@ static inline void arg_view(args *a, const hx__cl_view *v) {
   arg_size(a, v->first);
 }
 
-/* Sets the two arguments of a reduction that can join its leaves; hx__cl_tickets_ready comes first. */
-static inline void arg_join(args *a, bool joined) {
-  const cl_uint join = joined;
+/* Sets the two arguments of a reduction that can join its leaves; hx__cl_tickets_ready comes first. join: the number
+ * of the launch, or 0. */
+static inline void arg_join(args *a, cl_uint join) {
   arg(a, sizeof join, &join);
   arg_mem(a, a->stream->scratch.tickets.mem);
 }
@@ -65,11 +65,9 @@ static inline hx__outcome launch(args *a, cl_uint dims, const size_t *groups, co
 static inline size_t hx__ceiling(size_t n, size_t of) { return n / of + (n % of != 0); }
 
 /* The bytes of the slots that a reduction of the chunk writes, joined or not, and of those that the host reads. */
-static inline size_t hx__cl_slot_bytes(hx__chunk chunk) {
-  return (1 + HX__CHECKED_SLOTS + chunk.count) * sizeof(uint64_t);
-}
+static inline size_t hx__cl_slot_bytes(hx__chunk chunk) { return (HX__JOINED_SLOTS + chunk.count) * sizeof(uint64_t); }
 static inline size_t hx__cl_result_bytes(hx__chunk chunk, bool joined) {
-  return (joined ? 1 + HX__CHECKED_SLOTS : chunk.count) * sizeof(uint64_t);
+  return (joined ? HX__JOINED_SLOTS : chunk.count) * sizeof(uint64_t);
 }
 
 #endif

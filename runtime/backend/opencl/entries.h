@@ -71,9 +71,6 @@
          (cl_command_queue q, cl_mem m, cl_bool b, const size_t *bo, const size_t *ho, const size_t *r, size_t br,     \
           size_t bs, size_t hr, size_t hs, const void *p, HX__CL_WAITS),                                               \
          (q, m, b, bo, ho, r, br, bs, hr, hs, p, n, w, e))                                                             \
-  STATUS(clEnqueueFillBuffer,                                                                                          \
-         (cl_command_queue q, cl_mem m, const void *v, size_t p, size_t o, size_t s, HX__CL_WAITS),                    \
-         (q, m, v, p, o, s, n, w, e))                                                                                  \
   STATUS(clEnqueueCopyBuffer, (cl_command_queue q, cl_mem a, cl_mem b, size_t x, size_t y, size_t s, HX__CL_WAITS),    \
          (q, a, b, x, y, s, n, w, e))                                                                                  \
   STATUS(clEnqueueCopyBufferRect,                                                                                      \
@@ -146,7 +143,6 @@ bool hx__cl_load(void);
 #define clEnqueueReadBuffer hx__clEnqueueReadBuffer
 #define clEnqueueWriteBuffer hx__clEnqueueWriteBuffer
 #define clEnqueueWriteBufferRect hx__clEnqueueWriteBufferRect
-#define clEnqueueFillBuffer hx__clEnqueueFillBuffer
 #define clEnqueueCopyBuffer hx__clEnqueueCopyBuffer
 #define clEnqueueCopyBufferRect hx__clEnqueueCopyBufferRect
 #define clEnqueueMapBuffer hx__clEnqueueMapBuffer

@@ -28,15 +28,14 @@ void hx__cl_release_kernels(const hx__cl_kernel *kernels) {
     if (kernels[i].kernel) clReleaseKernel(kernels[i].kernel);
 }
 
+/* The zeros come with the buffer: a command that sets it to zero could be cancelled without an error. */
 hx__outcome hx__cl_tickets_ready(hx__cl_stream *stream) {
-  enum { BYTES = HX__JOIN_TICKETS * sizeof(cl_uint) };
-  static const cl_uint zero;
+  static cl_uint zeros[HX__JOIN_TICKETS];
   if (stream->scratch.tickets.mem) return HX__DONE;
-  const hx__outcome outcome = hx__cl_buffer_reserve(stream->device, &stream->scratch.tickets, BYTES, CL_MEM_READ_WRITE);
-  if (outcome != HX__DONE) return outcome;
-  const cl_int code =
-      clEnqueueFillBuffer(stream->queue, stream->scratch.tickets.mem, &zero, sizeof zero, 0, BYTES, 0, NULL, NULL);
-  if (code == CL_SUCCESS) return HX__DONE;
-  hx__cl_buffer_release(&stream->scratch.tickets); /* otherwise the next launch would use tickets that are not zero */
-  return hx__cl_failed(stream->device, "clEnqueueFillBuffer", code);
+  cl_int code;
+  cl_mem const mem =
+      clCreateBuffer(stream->device->context, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, sizeof zeros, zeros, &code);
+  if (!mem) return hx__cl_failed(stream->device, "clCreateBuffer", code);
+  stream->scratch.tickets = (hx__cl_buffer){mem, sizeof zeros};
+  return HX__DONE;
 }

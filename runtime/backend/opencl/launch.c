@@ -26,10 +26,10 @@ static hx__outcome view_field(hx__cl_stream *stream, const hx__request *request,
   return outcome == HX__DONE ? hx__cl_await_uploads(stream) : outcome;
 }
 
-/* Launches the reduction of one field of the chunk, which writes its slots. joined: it writes one slot for all leaves,
- * and those that are checked. */
+/* Launches the reduction of one field of the chunk, which writes its slots. join: 0, or the number of a launch that
+ * writes one slot for all leaves, and those that are checked. */
 static hx__outcome launch_field(hx__cl_stream *stream, const hx__request *request, hx__chunk chunk, size_t f,
-                                bool joined, cl_mem slots) {
+                                uint32_t join, cl_mem slots) {
   const hx__work *const w = request->work;
   const hx_field *const field = &w->fields[f];
   const unsigned need = hx__need_index(hx__need_reduce(field->op, field->type));
@@ -45,7 +45,7 @@ static hx__outcome launch_field(hx__cl_stream *stream, const hx__request *reques
   arg_view(&a, &y);
   arg_size(&a, hx__chunk_elements(w, chunk));
   arg_mem(&a, slots);
-  if (row->joins) arg_join(&a, joined);
+  if (row->joins) arg_join(&a, join);
   const uint32_t leaves = hx__kernel_leaves(row, chunk.count), local[2] = {row->local[0] * leaves / row->leaves, 1};
   const size_t groups = hx__ceiling(chunk.count, leaves);
   return launch(&a, 1, &groups, local);
@@ -79,7 +79,7 @@ static hx__outcome launch_apart(hx__cl_stream *stream, const hx__request *reques
                                 size_t slots, size_t bytes, const hx__cl_inflight *to) {
   hx__cl_buffer *const one = &stream->scratch.packed_a;
   hx__outcome outcome = hx__cl_buffer_reserve(stream->device, one, slots, CL_MEM_READ_WRITE);
-  if (outcome == HX__DONE) outcome = launch_field(stream, request, chunk, f, to->joined, one->mem);
+  if (outcome == HX__DONE) outcome = launch_field(stream, request, chunk, f, to->join, one->mem);
   if (outcome != HX__DONE) return outcome;
   const cl_int code =
       to->host ? clEnqueueReadBuffer(stream->queue, one->mem, CL_FALSE, 0, bytes, (char *)to->host + f * bytes, 0, NULL,
@@ -111,7 +111,7 @@ hx__outcome hx__cl_launch_reduce(hx__cl_stream *stream, const hx__request *reque
   const size_t fields = request->work->nfields, slots = hx__cl_slot_bytes(chunk);
   const bool joins = kernels_join_chunk(stream, request->work, chunk);
   const bool fuse = hx__cl_fields_fuse(stream, request->work, joins);
-  to->joined = joins && !fuse;
+  hx__cl_set_joined(stream, to, joins && !fuse);
   const size_t bytes = hx__cl_result_bytes(chunk, to->joined);
   to->bytes = fields * bytes;
   if (to->bytes > stream->device->base.max_alloc) { /* a single slice with very many fields */
@@ -122,7 +122,7 @@ hx__outcome hx__cl_launch_reduce(hx__cl_stream *stream, const hx__request *reque
   const hx__outcome outcome = hx__cl_buffer_reserve(stream->device, &to->out, fields == 1 ? slots : to->bytes,
                                                     CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR);
   if (outcome != HX__DONE) return outcome;
-  return fields == 1 ? launch_field(stream, request, chunk, 0, to->joined, to->out.mem)
+  return fields == 1 ? launch_field(stream, request, chunk, 0, to->join, to->out.mem)
                      : launch_fields(stream, request, chunk, slots, bytes, fuse, to);
 }
 

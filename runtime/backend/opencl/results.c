@@ -203,13 +203,22 @@ static void deliver_joined(const hx__request *request, hx__chunk chunk, const ui
   for (size_t f = 0; f < w->nfields; f++) {
     uint64_t *const slots = request->slots + f * w->slices + chunk.first;
     const uint64_t none = empty_slot(w->fields[f].op, w->fields[f].type);
-    slots[0] = from[f * (1 + HX__CHECKED_SLOTS)];
+    slots[0] = from[f * HX__JOINED_SLOTS];
     for (size_t l = 1; !all_leaves && l < chunk.count; l++) slots[l] = none;
   }
 }
 
+/* Whether the launches of a joined chunk have stored their number, which is the last thing that they do. */
+static bool has_joined(const hx__request *request, const hx__cl_inflight *f) {
+  const uint64_t *const slots = hx__cl_results_of(f);
+  for (size_t i = 0; i < request->work->nfields; i++)
+    if (slots[i * HX__JOINED_SLOTS + HX__JOINED_SLOTS - 1] != f->join) return false;
+  return true;
+}
+
 /* Compares a few results with the CPU's. */
 static bool is_right(const hx__request *request, const hx__cl_inflight *f) {
+  if (!request->work->matmul && f->joined && !has_joined(request, f)) return false;
   if (!f->compared) return true;
   if (request->resident) return hx__spot_check_ends(&f->spot, f->ends);
   if (f->product) return hx__spot_check_product(&f->spot, request, f->chunk, hx__cl_results_of(f), f->ldt);
@@ -220,6 +229,7 @@ static bool is_right(const hx__request *request, const hx__cl_inflight *f) {
 /* Handles wrong results. If an operand was read from a mirror, the program may have changed the host's array without
  * hx_modified. Then the device is not at fault, and the operands are copied again. Otherwise the device is lost. */
 static void handle_wrong_results(hx__cl_stream *stream) {
+  hx__cl_buffer_release(&stream->scratch.tickets); /* a launch that did not end leaves tickets that are not zero */
   const hx__device *const device = &stream->device->base;
   bool mirrored = stream->run.resident && stream->run.resident->old_mirror;
   for (size_t i = 0; i < stream->run.operands; i++) {

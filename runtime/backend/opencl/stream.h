@@ -81,6 +81,7 @@ typedef struct hx__cl_inflight {
   size_t bytes; /* of the results */
   bool product, map;
   bool joined;   /* reductions: all leaves are joined into one slot for each field */
+  uint32_t join; /* if so, the number that its launches store, for the host to see that they have ended; else 0 */
   bool stored;   /* products: the kernels wrote directly to the C that stays on the device */
   size_t ldt;    /* products: floats from row to row */
   bool compared; /* a few results are compared with the CPU's */
@@ -160,6 +161,7 @@ typedef struct hx__cl_stream {
   cl_event uploaded;        /* the last command on `uploads` if no kernel waits for it yet; NULL: none */
   unsigned product;         /* index of the product's program: HX_TILE chooses it */
   bool copy_inputs;         /* the user set a timeout for a CPU-type device: copies, so that chunks may time out */
+  uint32_t joined;          /* the number of the last chunk that was joined */
   bool joins;               /* reductions: the device joins the slots of a chunk if that is possible */
   bool backwards;           /* the last launch for few rows of C read B from its end. Launches alternate, because caches
                              * still hold what was read last */
@@ -246,6 +248,13 @@ hx__outcome hx__cl_read_result(hx__cl_stream *stream, hx__cl_inflight *inflight,
 /* The results of a chunk in host memory, or what hx__cl_read_result has read. */
 const void *hx__cl_results_of(const hx__cl_inflight *inflight);
 void hx__cl_results_close(hx__cl_stream *stream);
+
+/* Notes in *f whether its launches join all leaves, and gives them a number if they do. */
+static inline void hx__cl_set_joined(hx__cl_stream *stream, hx__cl_inflight *f, bool joined) {
+  if (joined && ++stream->joined == 0) stream->joined = 1;
+  f->joined = joined;
+  f->join = joined ? stream->joined : 0;
+}
 
 /* Whether a kernel of this row joins all leaves of the chunk. */
 bool hx__cl_row_joins(const hx__cl_stream *stream, const hx__kernel_row *row, const hx__work *work, hx__chunk chunk);

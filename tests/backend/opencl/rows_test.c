@@ -87,22 +87,23 @@ typedef struct reduction {
  * groups follow those that are checked, and the ticket becomes 0 again. */
 static bool reduce_launch(const device *d, cl_program program, const hx__kernel_row *row, const reduction *r,
                           bool join) {
+  enum { LAUNCH = 77 };
   const size_t groups = (r->leaves + row->leaves - 1) / row->leaves;
-  const size_t count = join ? 1 + HX__CHECKED_SLOTS + groups : r->leaves;
+  const size_t count = join ? HX__JOINED_SLOTS + groups : r->leaves;
   uint64_t *const slots = malloc((count + 1) * sizeof *slots);
   uint32_t ticket = 0;
   memset(slots, 0xa5, (count + 1) * sizeof *slots);
   const uint64_t untouched = slots[count];
   const cl_mem out = kernel_buffer(&d->on, slots, (count + 1) * sizeof *slots);
   const cl_mem mt = kernel_buffer(&d->on, &ticket, sizeof ticket);
-  const kernel_value values[] = {{.m = r->x}, {.n = r->x_first}, {.m = r->y}, {.n = r->y_first},
-                                 {.n = r->n}, {.m = out},        {.u = join}, {.m = mt}};
+  const kernel_value values[] = {{.m = r->x}, {.n = r->x_first},        {.m = r->y}, {.n = r->y_first}, {.n = r->n},
+                                 {.m = out},  {.u = join ? LAUNCH : 0}, {.m = mt}};
   bool right =
       kernel_launch(&d->on, program, "hx_reduce", row->joins ? "mnmnnmum" : "mnmnnm", values, 1, &groups, row->local) &&
       clEnqueueReadBuffer(d->on.queue, out, CL_TRUE, 0, (count + 1) * sizeof *slots, slots, 0, NULL, NULL) ==
           CL_SUCCESS &&
       clEnqueueReadBuffer(d->on.queue, mt, CL_TRUE, 0, sizeof ticket, &ticket, 0, NULL, NULL) == CL_SUCCESS &&
-      slots[count] == untouched && ticket == 0;
+      slots[count] == untouched && ticket == 0 && (!join || slots[HX__JOINED_SLOTS - 1] == LAUNCH);
   const size_t checked[HX__CHECKED_SLOTS] = {0, r->leaves / 2, r->leaves - 1};
   for (size_t l = 0; l < (join ? HX__CHECKED_SLOTS : r->leaves) && right; l++)
     right = join ? same_slot(r->op, r->type, slots[1 + l], r->want[checked[l]])
