@@ -365,9 +365,9 @@ HX_API hx_status hx_advise(hx_context *hx, const void *p, size_t bytes, unsigned
 HX_API hx_status hx_modified(hx_context *hx, const void *p, size_t bytes);
 
 /* Copies results that overlap the range and that only a device has to the host; the device keeps them for the next
- * call. Needed only for C of a product if C has the advice HX_RESIDENT: a discrete GPU that did all of the product
- * keeps C, and the host has no copy. Call it before the host reads such a C, and before hx_free or hx_unregister if it
- * is still wanted. HX_INVALID_ARGUMENT: the range is not inside one block of hx_alloc or one registered range.
+ * call. Needed only for C of a product and the out of a map if they have the advice HX_RESIDENT: a discrete GPU that
+ * did all of the task keeps them. Call it before the host reads such a result, and before hx_free or hx_unregister if
+ * it is still wanted. HX_INVALID_ARGUMENT: the range is not inside one block of hx_alloc or one registered range.
  * HX_OUT_OF_MEMORY: no memory, or no thread, for the copy.
  * HX_DEVICE_FAILED: the device was lost, and the results with it; or it does not answer within HX_TIMEOUT_MS (5 s by
  *   default), and a later call may succeed. The detail names the range. */

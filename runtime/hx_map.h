@@ -57,8 +57,8 @@ HX_API hx_type hx_kernel_type(const hx_kernel *kernel);
  *     for (i = 0; i < n; i++) out[i] = f(inputs[0][i], inputs[1][i], ...);
  * A result that is NaN is stored as 0x7fc00000. inputs and parameters: as many as the source names, NULL if it names
  * none; parameters[p] has the member of the parameter's type. Both arrays have to live until the call, or with
- * hx_offload_async until that has returned. out: n elements of hx_kernel_type; it may be one of the inputs, and then
- * the CPU replaces its elements. n == 0: HX_OK, out is not touched. HX_INVALID_ARGUMENT: kernel, out, inputs,
+ * hx_offload_async until that has returned. out: n elements of hx_kernel_type; it may be one of the inputs, whose
+ * elements are then replaced. n == 0: HX_OK, out is not touched. HX_INVALID_ARGUMENT: kernel, out, inputs,
  * parameters or an input is NULL; an array is not aligned to 4 bytes or wraps the address space; out overlaps an input
  * but does not begin where it begins. */
 HX_API hx_task hx_map(const hx_kernel *kernel, const void *const inputs[], size_t n, const hx_value *parameters,

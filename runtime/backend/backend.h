@@ -98,7 +98,7 @@ typedef struct hx__array {
   bool device_only;   /* the mirror holds a result that the host does not have */
 } hx__array;
 
-/* For a product that one device computes whole: where C stays on the device. */
+/* For a product or a map that one device computes whole: where its result, here called C, stays on the device. */
 typedef struct hx__resident_output {
   hx__mirror *mirror;     /* of C's extent, new and empty: rows have the same distance as on the host */
   hx__mirror *old_mirror; /* of the old C if beta != 0 and the device has it; NULL: the host has it */
@@ -126,7 +126,7 @@ typedef struct hx__request {
   const struct hx__packed *packed; /* products on the CPU: an operand packed for all chunks; NULL: none */
   bool *joined; /* reductions: a stream that computes all slices in one chunk may join them, write only the first slot
                    of each field and set this. NULL: every slot is wanted */
-  hx__resident_output *resident; /* products: where C stays on the device; NULL: C goes to the host */
+  hx__resident_output *resident; /* products and maps: where C stays on the device; NULL: it goes to the host */
   hx__copy_threads copy_threads;
   hx__chunk upcoming; /* the stream's next chunk will lie in this range, as far as is known; empty: unknown */
 } hx__request;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Device copies that outlive calls. There are two kinds. The copy of an input mirrors the advised part of a range and
- * is valid while the range has the same version. A resident result (HX_RESIDENT) is one C that a device computed, and
- * is valid until its range is written. */
+ * is valid while the range has the same version. A resident result (HX_RESIDENT) is one C, or one result of a map, that
+ * a device computed, and is valid until its range is written. */
 #include "runtime/memory/copies.h"
 
 #include <stdlib.h>
@@ -179,7 +179,7 @@ static hx__copy *result_of(const hx__memory *m, const hx__device *d, const hx__a
 
 bool hx__memory_resident_begin(hx__memory *m, hx__device *d, const hx__work *w, hx__resident_output *resident) {
   *resident = (hx__resident_output){.mirror = NULL};
-  if (atomic_load_explicit(&m->watched_ranges, memory_order_relaxed) == 0 || !w->matmul || !w->needs ||
+  if (atomic_load_explicit(&m->watched_ranges, memory_order_relaxed) == 0 || !(w->matmul || w->map) || !w->needs ||
       !supports_mirrors(d))
     return false;
   const hx__array out = hx__array_of_c(w);
@@ -188,7 +188,7 @@ bool hx__memory_resident_begin(hx__memory *m, hx__device *d, const hx__work *w, 
   const bool stays = r && (r->advice & HX_RESIDENT) && (uintptr_t)out.p >= r->advised &&
                      (uintptr_t)out.p + hx__array_bytes(&out) <= r->advised_end &&
                      hx__mode_of(m, d, r) == HX__MEMORY_COPY;
-  hx__copy *const old = stays && w->gemm.beta != 0.0f ? result_of(m, d, &out) : NULL;
+  hx__copy *const old = stays && w->matmul && w->gemm.beta != 0.0f ? result_of(m, d, &out) : NULL;
   if (old) old->users++;
   hx__copy *const c = stays ? create_copy(m, d, out.p, hx__array_bytes(&out)) : NULL;
   if (c) {

@@ -53,9 +53,12 @@ void hx__memory_release_outputs(hx__memory *m, const hx__work *w, bool written) 
   hx__unlock(&m->lock);
 }
 
-static void resolve_one(hx__memory *m, hx__device *d, hx__array *a) {
+/* replaced: the task writes its results there. OpenCL allows that to the host only if the device reads a copy, or if
+ * the memory is shared in both directions. */
+static void resolve_one(hx__memory *m, hx__device *d, bool replaced, hx__array *a) {
   hx__range *const r = hx__range_of(m, a->p, hx__array_bytes(a));
   a->mode = hx__mode_of(m, d, r);
+  if (replaced && a->mode == HX__MEMORY_HOSTPTR) a->mode = HX__MEMORY_COPY;
   const bool own = r && r->block && r->device == d && a->mode == r->mode;
   a->block = own ? r->block : r && a->mode == HX__MEMORY_COPY ? hx__pin_of(r, d) : NULL;
   if (a->block && !own) r->pin_users++;
@@ -80,7 +83,7 @@ void hx__memory_resolve(hx__memory *m, hx__device *d, const hx__work *w, hx__arr
   hx__lock(&m->lock);
   for (size_t i = 0, n = hx__memory_arrays(w); i < n; i++) {
     arrays[i] = hx__array_of(w, i);
-    resolve_one(m, d, &arrays[i]);
+    resolve_one(m, d, w->map && arrays[i].p == w->map_out, &arrays[i]);
   }
   hx__unlock(&m->lock);
 }

@@ -78,13 +78,13 @@ static transfer transfer_of(const hx__device_facts *d, const hx__work *w, uint32
   if (!(d->link_ns > 0.0) || w->units == 0) return (transfer){0.0, 0.0};
   const double word = sizeof(float), units = (double)w->units;
   const double a_ns = byte_ns(d, placement) * word, b_ns = byte_ns(d, placement >> 2) * word;
+  const double c_ns = (placement & HX__RESIDENT_C) ? 0.0 : d->link_ns * word;
   if (w->kernel) { /* the second class stands for all inputs after the first */
     const double inputs = w->kernel->expr.inputs, first = inputs > 0.0 ? a_ns : 0.0;
-    return (transfer){0.0, first + (inputs > 1.0 ? (inputs - 1.0) * b_ns : 0.0) + (w->map ? d->link_ns * word : 0.0)};
+    return (transfer){0.0, first + (inputs > 1.0 ? (inputs - 1.0) * b_ns : 0.0) + (w->map ? c_ns : 0.0)};
   }
   if (!w->matmul) return (transfer){0.0, w->fields[0].op == HX_DOT ? a_ns + b_ns : a_ns};
   const double m = (double)w->gemm.m, n = (double)w->gemm.n, k = (double)w->gemm.k;
-  const double c_ns = (placement & HX__RESIDENT_C) ? 0.0 : d->link_ns * word;
   const double shared = w->by_columns ? m * k * a_ns : k * n * b_ns, own = w->by_columns ? k * n * b_ns : m * k * a_ns;
   return (transfer){shared, (own + m * n * c_ns) / units};
 }

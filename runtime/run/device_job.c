@@ -26,8 +26,9 @@ void hx__return_chunk(hx__run_state *run, hx__chunk chunk) {
 /* Bytes that slices of a product or a map have on the host; 0 if they stay on the device. */
 static size_t result_bytes(const hx__device_job *job, size_t slices) {
   const hx__work *const w = job->run->work;
+  if (job->request.resident) return 0;
   if (w->map) return slices * HX__LEAF * sizeof(uint32_t);
-  return w->matmul && !job->request.resident ? slices * hx__work_cross_extent(w) * sizeof(float) : 0;
+  return w->matmul ? slices * hx__work_cross_extent(w) * sizeof(float) : 0;
 }
 
 /* Whether the CPU can store results while the device computes: not if the device uses all cores itself. */

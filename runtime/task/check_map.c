@@ -69,9 +69,6 @@ hx_status hx__check_map(const struct hx_map_args *t, hx__work *w) {
   w->out = NULL;
   w->map_out = t->out;
   if (t->n == 0) return HX_OK;
-  /* In place, a chunk that a device gives back could not be computed again. */
-  for (unsigned i = 0; i < t->kernel->expr.inputs; i++)
-    if (w->input[i] == t->out) w->needs = 0;
   s = check_array(t->out, t->n, "out", UINT_MAX);
   return s == HX_OK ? check_inputs(w, t->out, t->n * ELEMENT) : s;
 }

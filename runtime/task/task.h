@@ -14,7 +14,7 @@
 
 #define HX__PLACEMENTS 32u
 #define HX__PRESENT 2u           /* the value of an operand's two bits: a device has most of it already */
-#define HX__RESIDENT_C (1u << 4) /* bit of placement: C is to stay on the device, if one device computes all of it */
+#define HX__RESIDENT_C (1u << 4) /* bit of placement: C is to stay on the device that computes all of it */
 
 /* The lines of HX_REDUCE_LINES: `count` of them, with hx__work.n elements each. Each leaf of a line has a slot. There
  * are two orders of slots and slices: line by line, with the leaves of a line together; or leaf by leaf (`across`),

@@ -10,7 +10,7 @@
 #include "runtime/backend/opencl/arguments.h"
 #include "runtime/backend/opencl/maps.h"
 
-#define LARGE_BLOCK_BYTES ((size_t)1 << 30) /* of a C that stays on the device: not read back */
+#define LARGE_BLOCK_BYTES ((size_t)1 << 30) /* of a result that stays on the device: not read back */
 #define MAX_GRID 32768u                     /* PoCL compiles a kernel again for grids of 65536 items in a dimension */
 #define LINE 16u                            /* the row length of a result block is a multiple of it */
 #define PITCH 64u /* the row length of a set's copies of operands is a multiple of at most this */
@@ -35,8 +35,8 @@ static hx__cl_cut cut_reduction(size_t most, size_t block, const hx__work *w) {
 
 /* Its elements are written to a buffer, unless one launch makes and reduces them. Then the limit is for the copies of
  * the inputs: larger ones are not retained from call to call, and with several chunks copies and launches overlap. */
-static hx__cl_cut cut_map(size_t most, size_t block) {
-  return (hx__cl_cut){.slices = max_size(min_size(min_size(most, block) / HX__LEAF, HX__CL_MOST_LEAVES), 1)};
+static hx__cl_cut cut_map(size_t most, size_t block, size_t leaves) {
+  return (hx__cl_cut){.slices = max_size(min_size(min_size(most, block) / HX__LEAF, leaves), 1)};
 }
 
 /* A part of an array that is copied for a chunk of lines has at most twice as many elements as are read, because
@@ -59,8 +59,10 @@ hx__cl_cut hx__cl_cut_of(const hx__cl_stream *stream, const hx__work *w) {
   const bool stays = w->placement & HX__RESIDENT_C;
   const size_t block = min_size(bytes, stays ? LARGE_BLOCK_BYTES : HX__CL_RETAINED_BYTES) / sizeof(float);
   if (w->by_lines) return cut_lines(most, block, &w->lines);
-  const bool present = hx__cl_most_leaves(w) == HX__CL_MOST_PRESENT_LEAVES;
-  if (w->kernel && !(present && hx__cl_map_reduces(stream->device, w))) return cut_map(most, block);
+  const size_t leaves = hx__cl_most_leaves(w);
+  const bool present = leaves == HX__CL_MOST_PRESENT_LEAVES;
+  if (w->kernel && !(present && hx__cl_map_reduces(stream->device, w)))
+    return cut_map(most, block, stays ? leaves : HX__CL_MOST_LEAVES);
   if (!w->matmul) return cut_reduction(most, block, w);
   const hx__cl_program *const p = &stream->device->program[stream->product];
   const bool packs = p->row && p->row->pack != 0, set = p->row && hx__kernel_of_set(p->row);

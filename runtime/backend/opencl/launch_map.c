@@ -26,7 +26,9 @@ static cl_kernel kernel_for(hx__cl_stream *stream, unsigned index, const hx__cl_
   return slot->kernel;
 }
 
-static hx__outcome launch_to(hx__cl_stream *stream, const hx__work *w, hx__chunk chunk, uint32_t join, cl_mem out) {
+/* first: where a map's elements begin in `out`. */
+static hx__outcome launch_to(hx__cl_stream *stream, const hx__work *w, hx__chunk chunk, uint32_t join, cl_mem out,
+                             size_t first) {
   const hx__expr *const e = &w->kernel->expr;
   const size_t n = hx__chunk_elements(w, chunk);
   const hx__cl_region region = {0, 1, chunk.first * HX__LEAF, n};
@@ -46,6 +48,7 @@ static hx__outcome launch_to(hx__cl_stream *stream, const hx__work *w, hx__chunk
   for (unsigned i = 0; i < e->parameters; i++) arg(&a, sizeof w->parameter[i], &w->parameter[i]);
   arg_size(&a, n);
   arg_mem(&a, out);
+  if (!map->op) arg_size(&a, first);
   if (can_join) arg_join(&a, join);
   const uint32_t local[2] = {GROUP < stream->device->max_local ? GROUP : 1, 1};
   const size_t groups = map->op ? hx__ceiling(chunk.count, map->row->leaves) : hx__ceiling(n, local[0]);
@@ -57,12 +60,15 @@ static hx__outcome launch_results(hx__cl_stream *stream, const hx__request *requ
                                   hx__cl_inflight *to) {
   const hx__outcome outcome =
       hx__cl_buffer_reserve(stream->device, &to->out, bytes, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR);
-  return outcome == HX__DONE ? launch_to(stream, request->work, chunk, to->join, to->out.mem) : outcome;
+  return outcome == HX__DONE ? launch_to(stream, request->work, chunk, to->join, to->out.mem, 0) : outcome;
 }
 
 hx__outcome hx__cl_launch_map(hx__cl_stream *stream, const hx__request *request, hx__chunk chunk, hx__cl_inflight *to) {
   hx__cl_set_joined(stream, to, false);
   to->bytes = hx__chunk_elements(request->work, chunk) * sizeof(uint32_t);
+  to->stored = stream->run.resident;
+  if (to->stored)
+    return launch_to(stream, request->work, chunk, 0, hx__cl_resident_mem(stream), chunk.first * HX__LEAF);
   return launch_results(stream, request, chunk, to->bytes, to);
 }
 
@@ -79,5 +85,5 @@ hx__outcome hx__cl_map_to_view(hx__cl_stream *stream, const hx__request *request
   const size_t n = hx__chunk_elements(request->work, chunk);
   const hx__outcome outcome = hx__cl_buffer_reserve(stream->device, elements, n * sizeof(uint32_t), CL_MEM_READ_WRITE);
   *view = (hx__cl_view){.mode = HX__MEMORY_COPY, .mem = elements->mem, .ld = n};
-  return outcome == HX__DONE ? launch_to(stream, request->work, chunk, 0, elements->mem) : outcome;
+  return outcome == HX__DONE ? launch_to(stream, request->work, chunk, 0, elements->mem, 0) : outcome;
 }

@@ -53,9 +53,10 @@ static void write_parameters(FILE *f, const hx__expr *e) {
 static void write_map(FILE *f, const hx__expr *e) {
   fputs("kernel void hx_map(", f);
   write_parameters(f, e);
-  fputs("ulong n, global uint *out) {\n  const ulong i = get_global_id(0);\n  if (i >= n) return;\n", f);
+  fputs("ulong n, global uint *out, ulong out_first) {\n  const ulong i = get_global_id(0);\n  if (i >= n) return;\n",
+        f);
   for (unsigned i = 0; i < e->count; i++) write_value(f, e, i, true);
-  fprintf(f, "  out[i] = %s(v%u);\n}\n", out_words[hx__expr_type(e)], e->result);
+  fprintf(f, "  out[out_first + i] = %s(v%u);\n}\n", out_words[hx__expr_type(e)], e->result);
 }
 
 /* Calls name(an expression for each input, each parameter). input: that expression, with # for the input's number and @

@@ -154,13 +154,15 @@ void hx__cl_prefetch(hx__cl_stream *stream, const hx__work *w, hx__chunk chunk, 
 hx__outcome hx__cl_resident_begin(hx__cl_stream *stream, const hx__work *w) {
   hx__mirror *const to = stream->run.resident->mirror;
   size_t at, bytes;
-  if (!hx__mirror_next_gap(to, 0, to->bytes, &at, &bytes) || w->gemm.beta == 0.0f) return HX__DONE;
+  if (!hx__mirror_next_gap(to, 0, to->bytes, &at, &bytes) || w->map || w->gemm.beta == 0.0f) return HX__DONE;
   const hx__mirror *const from = stream->run.resident->old_mirror;
   if (!from) return hx__cl_upload(stream, w->gemm.c, to->bytes, NULL, mem_of(to), 0);
   const cl_int code = clEnqueueCopyBuffer(stream->queue, mem_of(from), mem_of(to), (uintptr_t)w->gemm.c - from->first,
                                           0, to->bytes, 0, NULL, NULL);
   return code == CL_SUCCESS ? HX__DONE : hx__cl_failed(stream->device, "clEnqueueCopyBuffer", code);
 }
+
+cl_mem hx__cl_resident_mem(const hx__cl_stream *stream) { return mem_of(stream->run.resident->mirror); }
 
 hx__cl_target hx__cl_resident_target(const hx__cl_stream *stream, const hx__work *w, hx__chunk chunk, bool in_parts) {
   static const hx__cl_target none = {.mem = NULL};
@@ -169,7 +171,7 @@ hx__cl_target hx__cl_resident_target(const hx__cl_stream *stream, const hx__work
   /* Only the kernels of a set apply beta, and a product in parts is first written to another buffer. Writing to the
    * mirror directly is safe: nothing reads it before the run has completed it. */
   if (w->gemm.beta != 0.0f && (!of_set || in_parts)) return none;
-  return (hx__cl_target){.mem = mem_of(stream->run.resident->mirror), .ldt = w->gemm.ldc, .beta = w->gemm.beta};
+  return (hx__cl_target){.mem = hx__cl_resident_mem(stream), .ldt = w->gemm.ldc, .beta = w->gemm.beta};
 }
 
 hx__outcome hx__cl_resident_store_chunk(hx__cl_stream *stream, const hx__work *w, const hx__cl_inflight *f) {
@@ -184,7 +186,7 @@ hx__outcome hx__cl_resident_store_chunk(hx__cl_stream *stream, const hx__work *w
   if (outcome != HX__DONE) return outcome;
   arg_mem(&a, f->out.mem);
   arg_size(&a, f->ldt);
-  arg_mem(&a, mem_of(stream->run.resident->mirror));
+  arg_mem(&a, hx__cl_resident_mem(stream));
   arg_size(&a, w->by_columns ? chunk.first : chunk.first * w->gemm.ldc);
   arg_size(&a, w->gemm.ldc);
   arg_size(&a, m);
@@ -197,16 +199,18 @@ hx__outcome hx__cl_resident_store_chunk(hx__cl_stream *stream, const hx__work *w
                 local);
 }
 
-/* The byte offset, in the mirror of C, of an element of the chunk. */
+/* The byte offset, in the mirror of C or of a map's result, of an element of the chunk. */
 static size_t place_in_c(const hx__work *w, hx__chunk chunk, size_t row, size_t col) {
+  if (w->map) return (chunk.first * HX__LEAF + col) * sizeof(uint32_t);
   return (w->by_columns ? row * w->gemm.ldc + chunk.first + col : (chunk.first + row) * w->gemm.ldc + col) *
          sizeof(float);
 }
 
 hx__outcome hx__cl_resident_read_ends(hx__cl_stream *stream, hx__cl_inflight *f, const hx__work *w) {
   const hx__chunk chunk = f->chunk;
-  const size_t m = w->by_columns ? w->gemm.m : chunk.count, n = w->by_columns ? chunk.count : w->gemm.n;
-  cl_mem const mem = mem_of(stream->run.resident->mirror);
+  const size_t m = w->map ? 1 : w->by_columns ? w->gemm.m : chunk.count;
+  const size_t n = w->map ? hx__chunk_elements(w, chunk) : w->by_columns ? chunk.count : w->gemm.n;
+  cl_mem const mem = hx__cl_resident_mem(stream);
   cl_int code = clEnqueueReadBuffer(stream->queue, mem, CL_FALSE, place_in_c(w, chunk, 0, 0), sizeof(float),
                                     &f->ends[0], 0, NULL, NULL);
   if (code == CL_SUCCESS)

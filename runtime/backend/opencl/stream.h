@@ -311,6 +311,8 @@ void hx__cl_prefetch(hx__cl_stream *stream, const hx__work *work, hx__chunk chun
  * it, unless the kernels did so. target returns it as a target for the kernels; mem is NULL if they cannot write to it
  * directly. in_parts: the product is launched in several parts. */
 hx__outcome hx__cl_resident_begin(hx__cl_stream *stream, const hx__work *work);
+/* The buffer of the resident output. */
+cl_mem hx__cl_resident_mem(const hx__cl_stream *stream);
 /* Reads the first and the last element of the chunk in that C into inflight->ends. */
 hx__outcome hx__cl_resident_read_ends(hx__cl_stream *stream, hx__cl_inflight *inflight, const hx__work *work);
 hx__outcome hx__cl_resident_store_chunk(hx__cl_stream *stream, const hx__work *work, const hx__cl_inflight *inflight);
