@@ -100,9 +100,10 @@ typedef struct hx__array {
 
 /* For a product or a map that one device computes whole: where its result, here called C, stays on the device. */
 typedef struct hx__resident_output {
-  hx__mirror *mirror;     /* of C's extent, new and empty: rows have the same distance as on the host */
+  hx__mirror *mirror;     /* of C's extent: rows have the same distance as on the host */
   hx__mirror *old_mirror; /* of the old C if beta != 0 and the device has it; NULL: the host has it */
   bool old_device_only;   /* the host does not have the old C */
+  bool overwrites;        /* the mirror has an old C that is not needed any more; otherwise it is new and empty */
   bool complete;          /* set by end: every slice of the run is in the mirror, none is on the host */
 } hx__resident_output;
 

@@ -177,7 +177,15 @@ static hx__copy *result_of(const hx__memory *m, const hx__device *d, const hx__a
   return NULL;
 }
 
-bool hx__memory_resident_begin(hx__memory *m, hx__device *d, const hx__work *w, hx__resident_output *resident) {
+/* Whether the task needs the old contents of its output. */
+static bool reads_output(const hx__work *w) {
+  for (size_t i = 0; w->map && i < hx__memory_arrays(w); i++)
+    if (w->input[i] == w->map_out) return true;
+  return w->matmul && w->gemm.beta != 0.0f;
+}
+
+bool hx__memory_resident_begin(hx__memory *m, hx__device *d, const hx__work *w, bool may_overwrite,
+                               hx__resident_output *resident) {
   *resident = (hx__resident_output){.mirror = NULL};
   if (atomic_load_explicit(&m->watched_ranges, memory_order_relaxed) == 0 || !(w->matmul || w->map) || !w->needs ||
       !supports_mirrors(d))
@@ -188,9 +196,12 @@ bool hx__memory_resident_begin(hx__memory *m, hx__device *d, const hx__work *w, 
   const bool stays = r && (r->advice & HX_RESIDENT) && (uintptr_t)out.p >= r->advised &&
                      (uintptr_t)out.p + hx__array_bytes(&out) <= r->advised_end &&
                      hx__mode_of(m, d, r) == HX__MEMORY_COPY;
-  hx__copy *const old = stays && w->matmul && w->gemm.beta != 0.0f ? result_of(m, d, &out) : NULL;
+  hx__copy *old = stays ? result_of(m, d, &out) : NULL;
+  hx__copy *c = old && may_overwrite && !old->users && !reads_output(w) ? old : NULL;
+  resident->overwrites = c;
+  old = old && w->matmul && w->gemm.beta != 0.0f ? old : NULL;
   if (old) old->users++;
-  hx__copy *const c = stays ? create_copy(m, d, out.p, hx__array_bytes(&out)) : NULL;
+  if (!c && stays) c = create_copy(m, d, out.p, hx__array_bytes(&out));
   if (c) {
     c->stale = true; /* until it is complete */
     c->users = 1;
@@ -213,6 +224,15 @@ void hx__memory_resident_end(hx__memory *m, const hx__resident_output *resident)
       c->stale = !resident->complete;
       c->device_only = resident->complete;
     }
+  hx__copies_release(m, resident->old_mirror);
+  hx__copies_release(m, resident->mirror);
+  hx__unlock(&m->lock);
+}
+
+void hx__memory_resident_cancel(hx__memory *m, const hx__resident_output *resident) {
+  hx__lock(&m->lock);
+  for (hx__copy *c = m->copies; c; c = c->next)
+    if (c->mirror == resident->mirror) c->stale = !resident->overwrites;
   hx__copies_release(m, resident->old_mirror);
   hx__copies_release(m, resident->mirror);
   hx__unlock(&m->lock);

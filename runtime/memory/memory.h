@@ -75,12 +75,16 @@ void hx__memory_release(hx__memory *memory, const hx__device *device, const hx__
 /* All timed-out chunks of the device have ended. */
 void hx__memory_timed_out_ended(hx__memory *memory, const hx__device *device);
 
-/* Whether C of a product stays on the device, which computes all of it. If so, fills *resident for the device's stream;
- * hx__memory_resident_end ends it after hx__memory_release_outputs. If the stream has set resident->complete by then,
- * only the device has C. */
-bool hx__memory_resident_begin(hx__memory *memory, hx__device *device, const hx__work *work,
+/* Whether C of a product, or of a map, stays on the device, which computes all of it. If so, fills *resident for the
+ * device's stream; hx__memory_resident_end ends it after hx__memory_release_outputs. If the stream has set
+ * resident->complete by then, only the device has C. may_overwrite: an older C that the task does not read is replaced
+ * in its own buffer, since a new buffer of 1 GiB takes a driver most of a millisecond; otherwise it is kept until the
+ * new one is complete. */
+bool hx__memory_resident_begin(hx__memory *memory, hx__device *device, const hx__work *work, bool may_overwrite,
                                hx__resident_output *resident);
 void hx__memory_resident_end(hx__memory *memory, const hx__resident_output *resident);
+/* The same if the device has not begun: an older C stays valid. */
+void hx__memory_resident_cancel(hx__memory *memory, const hx__resident_output *resident);
 
 /* A result that exists only on a device. */
 typedef struct hx__device_only_result {

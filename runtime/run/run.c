@@ -192,10 +192,10 @@ hx_status hx__run(hx__device_table *table, const hx__plan *plan, const hx__work 
   memset(&run, 0, offsetof(hx__run_state, returned));
   run.table = table, run.plan = plan, run.work = work;
   hx__device *const alone = sole_device(table, plan);
-  const bool stays = alone && hx__memory_resident_begin(table->memory, alone, work, &run.resident);
+  const bool stays = alone && hx__memory_resident_begin(table->memory, alone, work, !plan->mandatory, &run.resident);
   const hx_status fetched = hx__fetch_for(table, work, alone, stays, &run.fetched);
   if (fetched != HX_OK) {
-    if (stays) hx__memory_resident_end(table->memory, &run.resident);
+    if (stays) hx__memory_resident_cancel(table->memory, &run.resident);
     return fetched;
   }
   const size_t bytes = slot_bytes(work);
