@@ -12,7 +12,7 @@
 
 #define LEAST_BYTES ((size_t)1 << 20)
 #define PINS 256
-#define SLOW_NS 2000000
+#define SLOW_NS 30000000
 
 LAYER_EXPORT layer_pins_t layer_pins;
 
