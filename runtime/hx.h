@@ -146,7 +146,7 @@ struct hx_matmul_args {
   bool trans_a, trans_b;
 };
 
-/* A task of hx_map (op: 0) or hx_map_reduce (hx_map.h). */
+/* A task of hx_map or hx_map_rows (op: 0), or of hx_map_reduce (hx_map.h). */
 struct hx_map_args {
   hx_op op;
   const struct hx_kernel *kernel;
@@ -154,6 +154,8 @@ struct hx_map_args {
   size_t n;
   const hx_value *parameters;
   void *out;
+  const size_t *ld;    /* of hx_map_rows; NULL: rows are n elements apart */
+  size_t rows, ld_out; /* the same; 0: one row, n elements */
 };
 
 /* The products of a task of hx_matmul_batched. */
@@ -164,9 +166,8 @@ struct hx_batch {
 /* A task. Make it with one of the functions that return one, then change members before the call if needed. */
 typedef struct hx_task {
   hx_kind kind;
-  float gpu_share; /* share of the work for all devices but the CPU together, from 0 to 1; negative: HX_SPLIT decides,
-                      or hx if that is not set. HX_OFFLOAD overrides it, and so does an HX_DEVICES that leaves out the
-                      CPU or all other devices */
+  float gpu_share; /* of all devices but the CPU, 0 to 1; negative: HX_SPLIT decides, or hx if that is not set.
+                      HX_OFFLOAD overrides it, as does an HX_DEVICES without the CPU or without other devices */
   HX_EXTENSION union {
     struct hx_reduce_args reduce;
     struct hx_soa_args soa;
@@ -190,8 +191,7 @@ typedef struct hx_device_report {
 /* What a call did. Written only if the call returns HX_OK. */
 typedef struct hx_report {
   double seconds, gpu_share; /* gpu_share: the part of the units that devices other than the CPU have done */
-  double joules;         /* energy drawn by the processor during the call, by all processes; NaN if its counters cannot
-                            be read, if the call took less than 10 ms, or if a discrete GPU took part */
+  double joules;         /* drawn by the processor; NaN: no counters, a call under 10 ms, or a discrete GPU took part */
   uint64_t bytes_copied; /* inputs copied to devices, and results copied from their own memory */
   uint32_t chunks, recovered, device_count; /* recovered: chunks that a device gave back and the CPU did again */
   hx_device_report device[HX_MAX_DEVICES];  /* the first device_count are set: those that did work, the CPU included */

@@ -64,6 +64,16 @@ HX_API hx_type hx_kernel_type(const hx_kernel *kernel);
 HX_API hx_task hx_map(const hx_kernel *kernel, const void *const inputs[], size_t n, const hx_value *parameters,
                       void *out);
 
+/* The task of hx_map for the elements of matrices, or of a rectangle of them:
+ *     for (i = 0; i < rows; i++)
+ *       for (j = 0; j < cols; j++) out[i * ld_out + j] = f(inputs[0][i * ld[0] + j], inputs[1][i * ld[1] + j], ...);
+ * ld: the elements from row to row of each input; 0: every row is the first one, as of a bias that is added to each
+ * row; NULL: all are cols. ld_out: at least cols; 0: cols. ld has to live as long as inputs.
+ * HX_INVALID_ARGUMENT: as for hx_map, where an array reaches from its first element to the last of its last row; an ld
+ *   is less than cols and not 0; or out is an input whose ld is not ld_out. */
+HX_API hx_task hx_map_rows(const hx_kernel *kernel, const void *const inputs[], const size_t ld[], size_t rows,
+                           size_t cols, const hx_value *parameters, void *out, size_t ld_out);
+
 /* The task out = op over f(x[i], y[i], ...), i < n, without an array of them and with the bits of:
  *     hx_map(kernel, inputs, n, parameters, t);  hx_reduce(op, hx_kernel_type(kernel), t, n, out);
  * HX_INVALID_ARGUMENT: as for hx_map and hx_reduce, and if op is HX_DOT, for which x * y is written in the expression

@@ -97,7 +97,17 @@ hx_task hx_matmul_batched(size_t m, size_t n, size_t k, const float *a, size_t s
 
 hx_task hx_map(const hx_kernel *kernel, const void *const inputs[], size_t n, const hx_value *parameters, void *out) {
   hx_task t = empty_task(HX_MAP);
-  t.map = (struct hx_map_args){(hx_op)0, kernel, inputs, n, parameters, out};
+  t.map = (struct hx_map_args){
+      .kernel = kernel, .inputs = inputs, .n = n, .parameters = parameters, .out = out}; /* op: 0 */
+  return t;
+}
+
+hx_task hx_map_rows(const hx_kernel *kernel, const void *const inputs[], const size_t ld[], size_t rows, size_t cols,
+                    const hx_value *parameters, void *out, size_t ld_out) {
+  hx_task t = hx_map(kernel, inputs, rows ? cols : 0, parameters, out);
+  t.map.ld = ld;
+  t.map.rows = rows;
+  t.map.ld_out = ld_out;
   return t;
 }
 
@@ -105,6 +115,7 @@ hx_task hx_map(const hx_kernel *kernel, const void *const inputs[], size_t n, co
 hx_task hx_map_reduce(hx_op op, const hx_kernel *kernel, const void *const inputs[], size_t n,
                       const hx_value *parameters, hx_value *out) {
   hx_task t = empty_task(HX_MAP);
-  t.map = (struct hx_map_args){op ? op : (hx_op)-1, kernel, inputs, n, parameters, out};
+  t.map = (struct hx_map_args){
+      .op = op ? op : (hx_op)-1, .kernel = kernel, .inputs = inputs, .n = n, .parameters = parameters, .out = out};
   return t;
 }

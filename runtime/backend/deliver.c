@@ -25,6 +25,21 @@ static void store_part(void *arg, size_t index) {
                              s->distant);
 }
 
+static void deliver_map(const hx__request *request, hx__chunk part, const uint32_t *from) {
+  const hx__work *const w = request->work;
+  size_t at = part.first * HX__LEAF, left = hx__chunk_elements(w, part);
+  while (left) {
+    hx__map_part p = hx__map_part_at(w, at, left);
+    if (w->ld_out != w->cols) p.rows = 1;
+    const size_t n = p.rows * p.cols;
+    hx__copy_pool_copy(request->copy_threads, (uint32_t *)w->map_out + p.row * w->ld_out + p.col, from,
+                       n * sizeof(uint32_t));
+    from += n;
+    at += n;
+    left -= n;
+  }
+}
+
 void hx__deliver(const hx__request *request, hx__chunk chunk, hx__chunk part, const void *from, size_t ldt) {
   const hx__work *const w = request->work;
   if (part.count == 0) return; /* the CPU has computed the whole chunk after it timed out */
@@ -41,9 +56,7 @@ void hx__deliver(const hx__request *request, hx__chunk chunk, hx__chunk part, co
     return;
   }
   if (w->map) {
-    const size_t skipped = (part.first - chunk.first) * HX__LEAF;
-    hx__copy_pool_copy(request->copy_threads, (uint32_t *)w->map_out + part.first * HX__LEAF,
-                       (const uint32_t *)from + skipped, hx__chunk_elements(w, part) * sizeof(uint32_t));
+    deliver_map(request, part, (const uint32_t *)from + (part.first - chunk.first) * HX__LEAF);
     return;
   }
   const size_t first = hx__first_slot(w, part.first), skipped = first - hx__first_slot(w, chunk.first);

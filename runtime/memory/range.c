@@ -54,7 +54,10 @@ hx__array hx__array_of(const hx__work *w, size_t index) {
                        .cols = w->trans_b ? g->k : g->n,
                        .ld = w->trans_b ? g->b_cs : g->b_rs};
   }
-  if (w->kernel) return (hx__array){.p = w->input[index], .rows = 1, .cols = w->n, .ld = w->n};
+  if (w->kernel) { /* an input of which every row is the first one has one */
+    const size_t ld = w->ld[index];
+    return (hx__array){.p = w->input[index], .rows = ld ? w->n / w->cols : 1, .cols = w->cols, .ld = ld ? ld : w->cols};
+  }
   const hx_field *const field = &w->fields[index / 2];
   if (w->by_lines) {
     const hx__matrix m = hx__lines_matrix(w, index % 2 && field->op == HX_DOT);
@@ -65,7 +68,7 @@ hx__array hx__array_of(const hx__work *w, size_t index) {
 }
 
 hx__array hx__array_of_c(const hx__work *w) {
-  if (w->map) return (hx__array){.p = w->map_out, .rows = 1, .cols = w->n, .ld = w->n};
+  if (w->map) return (hx__array){.p = w->map_out, .rows = w->n / w->cols, .cols = w->cols, .ld = w->ld_out};
   return (hx__array){.p = w->gemm.c, .rows = w->gemm.m, .cols = w->gemm.n, .ld = w->gemm.ldc};
 }
 
@@ -88,7 +91,8 @@ static bool product_overlaps(const hx__work *w, const void *p, size_t bytes) {
 
 bool hx__memory_task_overlaps(const hx__work *w, const void *p, size_t bytes) {
   if (w->matmul) return product_overlaps(w, p, bytes);
-  if (w->map && bytes_overlap(w->map_out, w->n * sizeof(uint32_t), p, bytes)) return true;
+  const hx__array c = w->map ? hx__array_of_c(w) : (hx__array){.p = NULL};
+  if (w->map && bytes_overlap(c.p, hx__array_bytes(&c), p, bytes)) return true;
   if (bytes_overlap(w->out, hx__work_values(w) * sizeof *w->out, p, bytes)) return true;
   for (size_t i = 0, n = hx__memory_arrays(w); i < n; i++) {
     const hx__array a = hx__array_of(w, i);

@@ -5,24 +5,37 @@
 
 #include "runtime/task/check.h"
 
-static hx_status check_array(const void *p, size_t n, const char *name, unsigned index) {
+/* An array of `rows` rows, `ld` elements apart. */
+static hx_status check_array(const hx__work *w, const void *p, size_t rows, size_t ld, const char *name,
+                             unsigned index) {
   char text[32];
   snprintf(text, sizeof text, index == UINT_MAX ? "%s" : "%s[%u]", name, index);
-  if (!p) REFUSE("%s is NULL with n = %zu", text, n);
+  if (!p) REFUSE("%s is NULL with n = %zu", text, w->n);
   if (misaligned(p, ELEMENT)) REFUSE("%s is %p: not aligned to 4 bytes", text, p);
-  if ((uintptr_t)p > UINTPTR_MAX - n * ELEMENT) REFUSE("%s is %p: wraps the address space with n = %zu", text, p, n);
+  if (ld && ld < w->cols) REFUSE("ld of %s is %zu: less than cols = %zu", text, ld, w->cols);
+  size_t elements, bytes;
+  if (__builtin_mul_overflow(rows - 1, ld, &elements) || __builtin_add_overflow(elements, w->cols, &elements) ||
+      __builtin_mul_overflow(elements, (size_t)ELEMENT, &bytes) || (uintptr_t)p > UINTPTR_MAX - bytes)
+    REFUSE("%s is %p: wraps the address space with n = %zu", text, p, w->n);
   return HX_OK;
 }
 
+/* The bytes from the first element to the last one. */
+static size_t extent(const hx__work *w, size_t ld) { return ((w->n / w->cols - 1) * ld + w->cols) * ELEMENT; }
+
 /* An output of `bytes`. The results of a map may replace an input: each element is read before it is written. */
 static hx_status check_inputs(hx__work *w, const void *out, size_t bytes) {
+  const size_t rows = w->n / w->cols;
   for (unsigned i = 0; i < w->kernel->expr.inputs; i++) {
-    const hx_status s = check_array(w->input[i], w->n, "inputs", i);
+    const hx_status s = check_array(w, w->input[i], rows, w->ld[i], "inputs", i);
     if (s != HX_OK) return s;
-    if (w->map && out == w->input[i]) continue;
-    if (hx__ranges_share(out, bytes, w->input[i], w->n * ELEMENT))
+    const bool same_rows = rows == 1 || w->ld[i] == w->ld_out;
+    if (w->map && out == w->input[i] && same_rows) continue;
+    if (hx__ranges_share(out, bytes, w->input[i], extent(w, w->ld[i])))
       REFUSE("out at %p shares an element with inputs[%u] at %p%s", out, i, w->input[i],
-             w->map ? " and does not begin there" : "");
+             !w->map              ? ""
+             : out == w->input[i] ? " and its rows are not as far apart"
+                                  : " and does not begin there");
   }
   return HX_OK;
 }
@@ -34,6 +47,7 @@ static hx_status copy_lists(const struct hx_map_args *t, hx__work *w) {
   if (e->inputs && !t->inputs) REFUSE("inputs is NULL, and the kernel has %u", e->inputs);
   if (e->parameters && !t->parameters) REFUSE("parameters is NULL, and the kernel has %u", e->parameters);
   for (unsigned i = 0; i < e->inputs; i++) w->input[i] = t->inputs[i];
+  for (unsigned i = 0; i < e->inputs; i++) w->ld[i] = t->ld ? t->ld[i] : w->cols;
   for (unsigned i = 0; i < e->parameters; i++) w->parameter[i] = t->parameters[i].u32;
   return HX_OK;
 }
@@ -56,9 +70,14 @@ static hx_status check_reduction(const struct hx_map_args *t, hx__work *w) {
 hx_status hx__check_map(const struct hx_map_args *t, hx__work *w) {
   if (!t->kernel) REFUSE("kernel is NULL");
   if (t->n > SIZE_MAX / ELEMENT) REFUSE("n is %zu: its bytes overflow size_t", t->n);
+  if (t->op && (t->rows || t->ld || t->ld_out)) REFUSE("rows, ld and ld_out are not zero in a map-reduce");
+  const size_t rows = t->rows ? t->rows : 1;
   w->kernel = t->kernel;
   w->map = t->op == 0;
-  w->n = t->n;
+  w->cols = t->n ? t->n : 1;
+  w->ld_out = t->ld_out ? t->ld_out : t->n;
+  if (__builtin_mul_overflow(t->n, rows, &w->n) || w->n > SIZE_MAX / ELEMENT)
+    REFUSE("rows is %zu: its elements overflow size_t with cols = %zu", rows, t->n);
   w->slices = w->n / HX__LEAF + (w->n % HX__LEAF != 0);
   w->units = w->n;
   w->needs = HX__NEED_MAPS;
@@ -69,6 +88,6 @@ hx_status hx__check_map(const struct hx_map_args *t, hx__work *w) {
   w->out = NULL;
   w->map_out = t->out;
   if (t->n == 0) return HX_OK;
-  s = check_array(t->out, t->n, "out", UINT_MAX);
-  return s == HX_OK ? check_inputs(w, t->out, t->n * ELEMENT) : s;
+  s = check_array(w, t->out, rows, w->ld_out, "out", UINT_MAX);
+  return s == HX_OK ? check_inputs(w, t->out, extent(w, w->ld_out)) : s;
 }

@@ -50,7 +50,9 @@ typedef struct hx__work {
   const struct hx_kernel *kernel; /* map or map-reduce: what is computed of each element; else NULL */
   bool map;                       /* the results are elements: there are no fields */
   void *map_out;                  /* map only */
+  size_t cols, ld_out; /* map or map-reduce: elements of a row, and of out from row to row. A map-reduce has one row */
   const void *input[HX__EXPR_INPUTS];
+  size_t ld[HX__EXPR_INPUTS]; /* elements from row to row; 0: every row is the first one */
   uint32_t parameter[HX__EXPR_PARAMETERS];
 
   hx__gemm gemm;         /* the product, or the first of a batch; matmul only */
@@ -171,15 +173,29 @@ size_t hx__chunk_elements(const hx__work *work, hx__chunk chunk);
 hx__gemm hx__chunk_gemm(const hx__work *work, hx__chunk chunk);
 hx__gemm hx__block_gemm(const hx__work *work, hx__chunk chunk, hx__chunk cross);
 
-/* The part of a map, or of the array that a map-reduce reduces, that is a chunk of slices or begins at an element: the
- * inputs from there on. */
+/* The first rectangle of `left` elements of a map, or of what a map-reduce reduces, counted row by row, that begin with
+ * `element`: the rest of a row, or whole rows, or the begin of a row. left > 0. */
+typedef struct hx__map_part {
+  size_t row, col, rows, cols;
+} hx__map_part;
+static inline hx__map_part hx__map_part_at(const hx__work *work, size_t element, size_t left) {
+  const size_t row = element / work->cols, col = element % work->cols, most = work->cols - col;
+  if (col || left < work->cols) return (hx__map_part){row, col, 1, left < most ? left : most};
+  return (hx__map_part){row, 0, left / work->cols, work->cols};
+}
+
+/* The inputs from an element on. */
 typedef struct hx__inputs {
   const void *p[HX__EXPR_INPUTS];
 } hx__inputs;
-static inline hx__inputs hx__inputs_from(const hx__work *work, size_t element) {
+static inline hx__inputs hx__inputs_at(const hx__work *work, size_t row, size_t col) {
   hx__inputs inputs = {{NULL}};
-  for (unsigned i = 0; i < work->kernel->expr.inputs; i++) inputs.p[i] = (const uint32_t *)work->input[i] + element;
+  for (unsigned i = 0; i < work->kernel->expr.inputs; i++)
+    inputs.p[i] = (const uint32_t *)work->input[i] + row * work->ld[i] + col;
   return inputs;
+}
+static inline hx__inputs hx__inputs_from(const hx__work *work, size_t element) {
+  return hx__inputs_at(work, element / work->cols, element % work->cols);
 }
 
 /* The value of a reduction from its slots (base/slot.h), one for each of its leaves > 0. The slots are overwritten. */

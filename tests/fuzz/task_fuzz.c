@@ -191,22 +191,37 @@ static int lines_are_valid(const struct hx_lines_args *t) {
   return x == 0 || y == 0 ? 0 : x < 0 || y < 0 ? -1 : 1;
 }
 
-static bool map_output_fits(const struct hx_map_args *t) {
-  if (t->op == 0) return t->n == 0 || array_fits((uintptr_t)t->out, t->n);
+static size_t map_rows(const struct hx_map_args *t) { return t->rows ? t->rows : 1; }
+
+/* The bytes from the first element of a map's array to its last one; false: they do not fit the address space. */
+static bool map_array_fits(const struct hx_map_args *t, uintptr_t p, size_t ld, wide *bytes) {
+  const size_t rows = map_rows(t);
+  if ((ld && ld < t->n) || (wide)(rows - 1) * ld > SIZE_MAX) return false;
+  *bytes = ((wide)(rows - 1) * ld + t->n) * 4;
+  return p && !(p & 3u) && p + *bytes <= UINTPTR_MAX;
+}
+
+static bool map_reduction_fits(const struct hx_map_args *t) {
+  if (t->rows || t->ld || t->ld_out) return false;
   if (t->op < HX_SUM || t->op > HX_PROD || t->op == HX_DOT || !t->out || (uintptr_t)t->out % 8) return false;
   return t->n > 0 || t->op < HX_MIN || t->op > HX_ARGMAX;
 }
 
 static bool map_fits(const struct hx_map_args *t) {
-  if (!t->kernel || t->n > SIZE_MAX / 4 || !map_output_fits(t)) return false;
+  wide out_bytes = sizeof(hx_value), bytes;
+  const size_t ld_out = t->ld_out ? t->ld_out : t->n;
+  if (!t->kernel || t->n > SIZE_MAX / 4 || (wide)t->n * map_rows(t) > SIZE_MAX / 4) return false;
+  if (t->op && !map_reduction_fits(t)) return false;
   if (t->n == 0) return true;
+  if (!t->op && !map_array_fits(t, (uintptr_t)t->out, ld_out, &out_bytes)) return false;
   const size_t kernel = (size_t)(t->kernel - kernels);
   if ((kSources[kernel].inputs && !t->inputs) || (kSources[kernel].parameters && !t->parameters)) return false;
   for (unsigned i = 0; i < kSources[kernel].inputs; i++) {
     const uintptr_t x = (uintptr_t)t->inputs[i], out = (uintptr_t)t->out;
-    const bool in_place = t->op == 0 && x == out;
-    if (!array_fits(x, t->n)) return false;
-    if (!in_place && !ranges_disjoint(out, t->op ? sizeof(hx_value) : (wide)t->n * 4, x, (wide)t->n * 4)) return false;
+    const size_t ld = t->ld ? t->ld[i] : t->n;
+    const bool in_place = t->op == 0 && x == out && (map_rows(t) == 1 || ld == ld_out);
+    if (!map_array_fits(t, x, ld, &bytes)) return false;
+    if (!in_place && !ranges_disjoint(out, out_bytes, x, bytes)) return false;
   }
   return true;
 }
@@ -241,6 +256,12 @@ static struct hx_map_args any_map(fuzz_input *in) {
   t.inputs = flags & 8 || flags & 16 ? inputs : NULL;
   t.parameters = flags & 32 || flags & 64 ? parameters : NULL;
   if (flags & 128) inputs[0] = t.out;
+  static size_t ld[MOST_INPUTS];
+  const unsigned rows = (unsigned)fuzz_number(in, 1);
+  if (rows & 1) t.rows = any_extent(in, 5);
+  for (int i = 0; i < MOST_INPUTS; i++) ld[i] = rows & 2 ? any_extent(in, 300) : 0;
+  if (rows & 6) t.ld = ld;
+  if (rows & 8) t.ld_out = any_extent(in, 300);
   return t;
 }
 

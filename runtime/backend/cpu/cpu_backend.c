@@ -210,10 +210,17 @@ static void compute_reduction(const cpu_stream *stream, const hx__request *reque
 
 static void compute_map(cpu_stream *stream, const hx__request *request, hx__chunk chunk) {
   const hx__work *const w = request->work;
-  const size_t first = chunk.first * HX__LEAF;
-  const hx__inputs inputs = hx__inputs_from(w, first);
-  stream->kernels->evaluate(&w->kernel->code, inputs.p, w->parameter, hx__chunk_elements(w, chunk),
-                            (uint32_t *)w->map_out + first);
+  size_t at = chunk.first * HX__LEAF, left = hx__chunk_elements(w, chunk);
+  while (left) {
+    const hx__map_part part = hx__map_part_at(w, at, left);
+    for (size_t row = part.row; row < part.row + part.rows; row++) {
+      const hx__inputs inputs = hx__inputs_at(w, row, part.col);
+      stream->kernels->evaluate(&w->kernel->code, inputs.p, w->parameter, part.cols,
+                                (uint32_t *)w->map_out + row * w->ld_out + part.col);
+    }
+    at += part.rows * part.cols;
+    left -= part.rows * part.cols;
+  }
 }
 
 /* The elements of a leaf are computed, then reduced while they are in the first cache: the slots are those of an array

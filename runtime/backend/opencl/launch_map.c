@@ -4,7 +4,8 @@
 #include "runtime/backend/opencl/arguments.h"
 #include "runtime/backend/opencl/maps.h"
 
-#define GROUP 128u /* items of a work-group, if the device has room for as many */
+#define GROUP 128u       /* items of a work-group, if the device has room for as many */
+#define MOST_ROWS 32768u /* of a launch: some drivers allow no more than 65535 groups in the second dimension */
 
 static hx__memory_mode kind_of(const hx__cl_view *view) { return view->mem ? HX__MEMORY_COPY : view->mode; }
 
@@ -26,50 +27,87 @@ static cl_kernel kernel_for(hx__cl_stream *stream, unsigned index, const hx__cl_
   return slot->kernel;
 }
 
-/* first: where a map's elements begin in `out`. */
-static hx__outcome launch_to(hx__cl_stream *stream, const hx__work *w, hx__chunk chunk, uint32_t join, cl_mem out,
-                             size_t first) {
+/* The kernel object, with its first arguments: a rectangle of the inputs, and the parameters. */
+static hx__outcome bind_inputs(hx__cl_stream *stream, const hx__work *w, hx__map_part part, args *a) {
   const hx__expr *const e = &w->kernel->expr;
-  const size_t n = hx__chunk_elements(w, chunk);
-  const hx__cl_region region = {0, 1, chunk.first * HX__LEAF, n};
   hx__cl_view views[HX__EXPR_INPUTS];
   hx__outcome outcome = HX__DONE;
-  for (unsigned i = 0; i < e->inputs && outcome == HX__DONE; i++)
+  for (unsigned i = 0; i < e->inputs && outcome == HX__DONE; i++) {
+    const hx__cl_region region = {w->ld[i] ? part.row : 0, w->ld[i] ? part.rows : 1, part.col, part.cols};
     outcome = hx__cl_view_of(stream, &stream->operand[i], region, &views[i]);
+  }
   if (outcome == HX__DONE) outcome = hx__cl_await_uploads(stream);
-  const hx__cl_map *const map = stream->device->map[stream->run.map];
-  const bool can_join = map->op && map->row->joins;
-  if (outcome == HX__DONE && can_join) outcome = hx__cl_tickets_ready(stream);
   if (outcome != HX__DONE) return outcome;
-  args a = {.stream = stream};
-  a.kernel = kernel_for(stream, stream->run.map, views, e->inputs, &outcome);
+  *a = (args){.stream = stream};
+  a->kernel = kernel_for(stream, stream->run.map, views, e->inputs, &outcome);
   if (outcome != HX__DONE) return outcome;
-  for (unsigned i = 0; i < e->inputs; i++) arg_view(&a, &views[i]);
-  for (unsigned i = 0; i < e->parameters; i++) arg(&a, sizeof w->parameter[i], &w->parameter[i]);
-  arg_size(&a, n);
-  arg_mem(&a, out);
-  if (!map->op) arg_size(&a, first);
-  if (can_join) arg_join(&a, join);
-  const uint32_t local[2] = {GROUP < stream->device->max_local ? GROUP : 1, 1};
-  const size_t groups = map->op ? hx__ceiling(chunk.count, map->row->leaves) : hx__ceiling(n, local[0]);
-  return launch(&a, 1, &groups, map->op ? map->row->local : local);
+  for (unsigned i = 0; i < e->inputs; i++) {
+    arg_view(a, &views[i]);
+    if (!stream->device->map[stream->run.map]->op) arg_size(a, w->ld[i] ? views[i].ld : 0);
+  }
+  for (unsigned i = 0; i < e->parameters; i++) arg(a, sizeof w->parameter[i], &w->parameter[i]);
+  return HX__DONE;
 }
 
-/* bytes: of the buffer; to->bytes of it are results. */
-static hx__outcome launch_results(hx__cl_stream *stream, const hx__request *request, hx__chunk chunk, size_t bytes,
-                                  hx__cl_inflight *to) {
-  const hx__outcome outcome =
-      hx__cl_buffer_reserve(stream->device, &to->out, bytes, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR);
-  return outcome == HX__DONE ? launch_to(stream, request->work, chunk, to->join, to->out.mem, 0) : outcome;
+/* Writes a rectangle of elements to `out`, from `first` on with rows `ld` elements apart. */
+static hx__outcome launch_part(hx__cl_stream *stream, const hx__work *w, hx__map_part part, cl_mem out, size_t first,
+                               size_t ld) {
+  const hx__cl_device *const d = stream->device;
+  args a;
+  const hx__outcome outcome = bind_inputs(stream, w, part, &a);
+  if (outcome != HX__DONE) return outcome;
+  arg_size(&a, part.cols);
+  arg_size(&a, part.rows);
+  arg_mem(&a, out);
+  arg_size(&a, first);
+  arg_size(&a, ld);
+  uint32_t local[2] = {GROUP < d->max_local ? GROUP : 1, 1};
+  for (; part.rows > 1 && local[0] / 2 >= part.cols && !(d->families & HX__FAMILY_CPU); local[0] /= 2) local[1] *= 2;
+  return launch(&a, 2, (size_t[2]){hx__ceiling(part.cols, local[0]), hx__ceiling(part.rows, local[1])}, local);
+}
+
+/* Writes the elements of a chunk one after the other, or (stays) to their places in the result that stays on the
+ * device. */
+static hx__outcome launch_elements(hx__cl_stream *stream, const hx__work *w, hx__chunk chunk, cl_mem out, bool stays) {
+  const size_t n = hx__chunk_elements(w, chunk), first = chunk.first * HX__LEAF;
+  hx__outcome outcome = HX__DONE;
+  for (size_t done = 0; done < n && outcome == HX__DONE;) {
+    hx__map_part part = hx__map_part_at(w, first + done, n - done);
+    if (part.rows > MOST_ROWS) part.rows = MOST_ROWS;
+    outcome = stays ? launch_part(stream, w, part, out, part.row * w->ld_out + part.col, w->ld_out)
+                    : launch_part(stream, w, part, out, done, part.cols);
+    done += part.rows * part.cols;
+  }
+  return outcome;
+}
+
+/* Reduces the elements of a chunk. A map-reduce has one row. */
+static hx__outcome launch_reduction(hx__cl_stream *stream, const hx__work *w, hx__chunk chunk, uint32_t join,
+                                    cl_mem out) {
+  const hx__kernel_row *const row = stream->device->map[stream->run.map]->row;
+  const hx__map_part part = {0, chunk.first * HX__LEAF, 1, hx__chunk_elements(w, chunk)};
+  hx__outcome outcome = row->joins ? hx__cl_tickets_ready(stream) : HX__DONE;
+  args a;
+  if (outcome == HX__DONE) outcome = bind_inputs(stream, w, part, &a);
+  if (outcome != HX__DONE) return outcome;
+  arg_size(&a, part.cols);
+  arg_mem(&a, out);
+  if (row->joins) arg_join(&a, join);
+  const size_t groups = hx__ceiling(chunk.count, row->leaves);
+  return launch(&a, 1, &groups, row->local);
+}
+
+static hx__outcome reserve_results(hx__cl_stream *stream, hx__cl_inflight *to, size_t bytes) {
+  return hx__cl_buffer_reserve(stream->device, &to->out, bytes, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR);
 }
 
 hx__outcome hx__cl_launch_map(hx__cl_stream *stream, const hx__request *request, hx__chunk chunk, hx__cl_inflight *to) {
   hx__cl_set_joined(stream, to, false);
   to->bytes = hx__chunk_elements(request->work, chunk) * sizeof(uint32_t);
   to->stored = stream->run.resident;
-  if (to->stored)
-    return launch_to(stream, request->work, chunk, 0, hx__cl_resident_mem(stream), chunk.first * HX__LEAF);
-  return launch_results(stream, request, chunk, to->bytes, to);
+  if (to->stored) return launch_elements(stream, request->work, chunk, hx__cl_resident_mem(stream), true);
+  const hx__outcome outcome = reserve_results(stream, to, to->bytes);
+  return outcome == HX__DONE ? launch_elements(stream, request->work, chunk, to->out.mem, false) : outcome;
 }
 
 hx__outcome hx__cl_launch_map_reduce(hx__cl_stream *stream, const hx__request *request, hx__chunk chunk,
@@ -77,7 +115,8 @@ hx__outcome hx__cl_launch_map_reduce(hx__cl_stream *stream, const hx__request *r
   const hx__kernel_row *const row = stream->device->map[stream->run.map]->row;
   hx__cl_set_joined(stream, to, hx__cl_row_joins(stream, row, request->work, chunk));
   to->bytes = hx__cl_result_bytes(chunk, to->joined);
-  return launch_results(stream, request, chunk, hx__cl_slot_bytes(chunk), to);
+  const hx__outcome outcome = reserve_results(stream, to, hx__cl_slot_bytes(chunk));
+  return outcome == HX__DONE ? launch_reduction(stream, request->work, chunk, to->join, to->out.mem) : outcome;
 }
 
 hx__outcome hx__cl_map_to_view(hx__cl_stream *stream, const hx__request *request, hx__chunk chunk, hx__cl_view *view) {
@@ -85,5 +124,5 @@ hx__outcome hx__cl_map_to_view(hx__cl_stream *stream, const hx__request *request
   const size_t n = hx__chunk_elements(request->work, chunk);
   const hx__outcome outcome = hx__cl_buffer_reserve(stream->device, elements, n * sizeof(uint32_t), CL_MEM_READ_WRITE);
   *view = (hx__cl_view){.mode = HX__MEMORY_COPY, .mem = elements->mem, .ld = n};
-  return outcome == HX__DONE ? launch_to(stream, request->work, chunk, 0, elements->mem, 0) : outcome;
+  return outcome == HX__DONE ? launch_elements(stream, request->work, chunk, elements->mem, false) : outcome;
 }

@@ -91,14 +91,21 @@ static const char *compare_slots(const hx__cpu_kernels *cpu, const hx__cl_map *m
   return NULL;
 }
 
-/* One map or map-reduce of n elements; they begin `shift` elements into the arrays. */
-static const char *run(hx__stream *stream, const hx__cl_map *map, buffers *b, size_t n, size_t shift, unsigned round,
+/* The elements of a map or map-reduce, which begin `shift` elements into the arrays. */
+typedef struct shape {
+  size_t rows, cols, shift;
+} shape;
+
+/* One map or map-reduce. If it has several rows, every third input has but one. */
+static const char *run(hx__stream *stream, const hx__cl_map *map, buffers *b, shape s, unsigned round,
                        hx__memory_mode mode, uint64_t *ns) {
   const hx__cpu_kernels *const cpu = hx__cpu_kernels_for(HX__ISA_AUTO);
   const struct hx_kernel *const k = &map->kernel;
   const hx_field field = {.op = map->op, .type = hx__expr_type(&k->expr)};
   hx_value unused_result;
-  hx__work w = {.kernel = k, .n = n, .slices = (n + HX__LEAF - 1) / HX__LEAF, .units = n};
+  const size_t n = s.rows * s.cols;
+  hx__work w = {
+      .kernel = k, .n = n, .slices = (n + HX__LEAF - 1) / HX__LEAF, .units = n, .cols = s.cols, .ld_out = s.cols};
   if (map->op) {
     w.fields = &field;
     w.nfields = 1;
@@ -109,8 +116,10 @@ static const char *run(hx__stream *stream, const hx__cl_map *map, buffers *b, si
   }
   hx__array arrays[HX__EXPR_INPUTS + 1] = {{.p = NULL}};
   for (unsigned a = 0; a < k->expr.inputs; a++) {
-    w.input[a] = b->input[a] + shift;
-    arrays[a] = (hx__array){.p = w.input[a], .rows = 1, .cols = n, .ld = n, .mode = mode};
+    w.input[a] = b->input[a] + s.shift;
+    w.ld[a] = s.rows > 1 && a % 3 == 2 ? 0 : s.cols + (s.rows > 1) * a;
+    arrays[a] = (hx__array){
+        .p = w.input[a], .rows = w.ld[a] ? s.rows : 1, .cols = s.cols, .ld = w.ld[a] ? w.ld[a] : s.cols, .mode = mode};
   }
   for (unsigned p = 0; p < k->expr.parameters; p++) w.parameter[p] = element(p, round * 37u + p * 900u);
   const hx__request request = {.work = &w, .kernels = cpu, .arrays = arrays, .slots = b->slots};
@@ -120,25 +129,27 @@ static const char *run(hx__stream *stream, const hx__cl_map *map, buffers *b, si
   const uint64_t from = hx__now_ns();
   if (hx__cl_run_once(stream, &request, &joined) != HX__DONE) return "it gave no answer on a small case";
   *ns = hx__now_ns() - from;
-  cpu->evaluate(&k->code, w.input, w.parameter, n, b->want);
+  for (size_t row = 0; row < s.rows; row++)
+    cpu->evaluate(&k->code, hx__inputs_at(&w, row, 0).p, w.parameter, s.cols, b->want + row * s.cols);
   if (!map->op) return compare_elements(b, n);
   return joined ? compare_joined(cpu, map, b, n) : compare_slots(cpu, map, b, n);
 }
 
 static const char *run_all(hx__stream *stream, const hx__cl_map *k, buffers *b, float *rate) {
   static const hx__memory_mode modes[] = {HX__MEMORY_COPY, HX__MEMORY_HOSTPTR};
-  static const size_t sizes[] = {1, HX__LEAF + 1, MOST_ELEMENTS};
+  static const shape shapes[] = {{1, 1, 0}, {1, HX__LEAF + 1, 1}, {1, MOST_ELEMENTS, 0}, {41, 1601, 1}};
+  const size_t count = k->op ? 3 : 4; /* rows of maps only */
   uint64_t ns = 0;
   unsigned round = 0;
   for (size_t m = 0; m < sizeof modes / sizeof modes[0]; m++) {
     if (!(stream->device->modes & 1u << modes[m])) continue;
     ((hx__cl_stream *)stream)->joins = m == 0; /* the other mode compares each leaf */
-    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-      const char *const why = run(stream, k, b, sizes[i], i % 2, round++, modes[m], &ns);
+    for (size_t i = 0; i < count; i++) {
+      const char *const why = run(stream, k, b, shapes[i], round++, modes[m], &ns);
       if (why) return why;
     }
   }
-  const char *const why = ns < SLOW_NS ? run(stream, k, b, MOST_ELEMENTS, 0, 0, modes[0], &ns) : NULL;
+  const char *const why = ns < SLOW_NS ? run(stream, k, b, shapes[2], 0, modes[0], &ns) : NULL;
   const float launch = stream->device->launch_ns < 0.75f * (float)ns ? stream->device->launch_ns : 0.75f * (float)ns;
   *rate = ns ? (float)MOST_ELEMENTS / ((float)ns - launch) : 0.0f;
   return why;

@@ -33,7 +33,7 @@ static void write_value(FILE *f, const hx__expr *e, unsigned index, bool reads) 
       write_bits(f, type, bits);
       break;
     case HX__EXPR_INPUT:
-      fprintf(f, reads ? "x%u[x%u_first + i]" : "x%u", v->arg[0], v->arg[0]);
+      fprintf(f, reads ? "x%u[x%u_first + row * x%u_ld + i]" : "x%u", v->arg[0], v->arg[0], v->arg[0]);
       break;
     default:
       fprintf(f, "HX_%s(", names[v->op]);
@@ -44,19 +44,24 @@ static void write_value(FILE *f, const hx__expr *e, unsigned index, bool reads) 
   fputs(";\n", f);
 }
 
-static void write_parameters(FILE *f, const hx__expr *e) {
-  for (unsigned i = 0; i < e->inputs; i++)
+/* has_rows: inputs have rows, x_ld elements apart. */
+static void write_parameters(FILE *f, const hx__expr *e, bool has_rows) {
+  for (unsigned i = 0; i < e->inputs; i++) {
     fprintf(f, "global const %s *x%u, ulong x%u_first, ", type_words[e->input_type[i]], i, i);
+    if (has_rows) fprintf(f, "ulong x%u_ld, ", i);
+  }
   for (unsigned i = 0; i < e->parameters; i++) fprintf(f, "uint p%u, ", i);
 }
 
 static void write_map(FILE *f, const hx__expr *e) {
   fputs("kernel void hx_map(", f);
-  write_parameters(f, e);
-  fputs("ulong n, global uint *out, ulong out_first) {\n  const ulong i = get_global_id(0);\n  if (i >= n) return;\n",
-        f);
+  write_parameters(f, e, true);
+  fputs(
+      "ulong cols, ulong rows, global uint *out, ulong out_first, ulong out_ld) {\n"
+      "  const ulong i = get_global_id(0), row = get_global_id(1);\n  if (i >= cols || row >= rows) return;\n",
+      f);
   for (unsigned i = 0; i < e->count; i++) write_value(f, e, i, true);
-  fprintf(f, "  out[out_first + i] = %s(v%u);\n}\n", out_words[hx__expr_type(e)], e->result);
+  fprintf(f, "  out[out_first + row * out_ld + i] = %s(v%u);\n}\n", out_words[hx__expr_type(e)], e->result);
 }
 
 /* Calls name(an expression for each input, each parameter). input: that expression, with # for the input's number and @
@@ -106,7 +111,7 @@ static void write_functions(FILE *f, const hx__expr *e) {
 static void write_map_reduce(FILE *f, const hx__expr *e) {
   write_functions(f, e);
   fputs("#define HX_PARAMETERS ", f);
-  write_parameters(f, e);
+  write_parameters(f, e, false);
   fputs("\n#define HX_ARGUMENTS ", f);
   for (unsigned i = 0; i < e->inputs; i++) fprintf(f, "x%u, x%u_first, ", i, i);
   for (unsigned i = 0; i < e->parameters; i++) fprintf(f, "p%u, ", i);

@@ -199,9 +199,11 @@ hx__outcome hx__cl_resident_store_chunk(hx__cl_stream *stream, const hx__work *w
                 local);
 }
 
-/* The byte offset, in the mirror of C or of a map's result, of an element of the chunk. */
+/* The byte offset, in the mirror of C or of a map's result, of an element of the chunk. A map's chunk is one row here.
+ */
 static size_t place_in_c(const hx__work *w, hx__chunk chunk, size_t row, size_t col) {
-  if (w->map) return (chunk.first * HX__LEAF + col) * sizeof(uint32_t);
+  const size_t element = chunk.first * HX__LEAF + col;
+  if (w->map) return (element / w->cols * w->ld_out + element % w->cols) * sizeof(uint32_t);
   return (w->by_columns ? row * w->gemm.ldc + chunk.first + col : (chunk.first + row) * w->gemm.ldc + col) *
          sizeof(float);
 }

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * hx_map_rows: matrices of any leading dimension, rows that all rows share, in place and not, give the bits of the
+ * loop in hx_map.h, and nothing is written between the rows; with any share of a device, also if the result stays
+ * there. map_rows_test [DEVICES [MEMORY [CASES [SEED]]]]      default: cpu */
+#include <stdint.h>
+
+#include "reference/data.h"
+#include "runtime/backend/opencl/stream.h"
+#include "runtime/hx_map.h"
+#include "tests/check.h"
+
+enum { INPUTS = 3, UNTOUCHED = 0x7fc0dead };
+
+static uint64_t seed, drawn;
+static size_t draw(size_t below) { return data_u64(seed, drawn++) % below; }
+
+static hx_context *hx;
+static hx_kernel *kernel;
+static unsigned shared;
+
+/* A chunk has at most so many leaves. A device's own limit is too large for a test. */
+static size_t most_leaves;
+
+hx__cl_cut __real_hx__cl_cut_of(const hx__cl_stream *stream, const hx__work *w);
+hx__cl_cut __wrap_hx__cl_cut_of(const hx__cl_stream *stream, const hx__work *w);
+hx__cl_cut __wrap_hx__cl_cut_of(const hx__cl_stream *stream, const hx__work *w) {
+  hx__cl_cut cut = __real_hx__cl_cut_of(stream, w);
+  if (cut.slices > most_leaves) cut.slices = most_leaves;
+  return cut;
+}
+
+/* A matrix of a case, as words of one array. */
+typedef struct matrix {
+  uint32_t *p;
+  size_t ld;
+} matrix;
+
+static matrix new_matrix(size_t rows, size_t cols, bool once) {
+  static const size_t gaps[] = {0, 0, 1, 3, 16, 100};
+  const size_t gap = gaps[draw(rows > 4096 ? 4 : 6)];
+  matrix m = {.ld = once ? 0 : cols + gap};
+  const size_t words = (once ? 1 : rows) * (cols + gap) + 8;
+  m.p = hx_alloc(hx, words * sizeof *m.p);
+  if (!m.p) exit(1);
+  data_fill(HX_F32, DATA_SIGNED, draw(1000), m.p, words);
+  if (draw(2)) CHECK_OK(hx_advise(hx, m.p, words * sizeof *m.p, (unsigned)draw(4)));
+  return m;
+}
+
+static float value(float a, float x, float y, float z) { return a * x + y * z; }
+
+static void check_case(size_t rows, size_t cols) {
+  static const float shares[] = {-1, 0, 0.4f, 1, 1};
+  matrix in[INPUTS], result;
+  const void *inputs[INPUTS];
+  size_t ld[INPUTS];
+  for (int i = 0; i < INPUTS; i++) in[i] = new_matrix(rows, cols, draw(4) == 0);
+  const bool in_place = in[0].ld && draw(3) == 0;
+  result = in_place ? in[0] : new_matrix(rows, cols, false);
+  const size_t ld_out = result.ld, words = (rows - 1) * ld_out + cols;
+  for (size_t i = 0; i < words && !in_place; i++) result.p[i] = UNTOUCHED;
+  if (draw(4)) CHECK_OK(hx_advise(hx, result.p, words * sizeof *result.p, HX_RESIDENT));
+  CHECK_OK(hx_modified(hx, result.p, words * sizeof *result.p));
+  uint32_t *const want = malloc(words * sizeof *want);
+  if (!want) exit(1);
+  memcpy(want, result.p, words * sizeof *want);
+  for (int i = 0; i < INPUTS; i++) inputs[i] = in[i].p, ld[i] = in[i].ld;
+  for (size_t i = 0; i < rows; i++)
+    for (size_t j = 0; j < cols; j++) {
+      float x[INPUTS];
+      for (int k = 0; k < INPUTS; k++) memcpy(&x[k], &in[k].p[i * ld[k] + j], sizeof x[k]);
+      const float v = value(0.75f, x[0], x[1], x[2]);
+      memcpy(&want[i * ld_out + j], &v, sizeof v);
+    }
+  const hx_value a = {.f32 = 0.75f};
+  most_leaves = draw(2) ? 2 : SIZE_MAX;
+  hx_report report;
+  bool dense = ld_out == cols;
+  for (int k = 0; k < INPUTS; k++) dense = dense && ld[k] == cols;
+  hx_task t = hx_map_rows(kernel, inputs, dense && draw(2) ? NULL : ld, rows, cols, &a, result.p,
+                          ld_out == cols && draw(2) ? 0 : ld_out);
+  t.gpu_share = shares[draw(5)];
+  CHECK_OK(hx_offload(hx, &t, &report));
+  shared += report.gpu_share > 0;
+  CHECK(report.recovered == 0, "%u chunks of %zu x %zu were recovered", report.recovered, rows, cols);
+  CHECK_OK(hx_sync(hx, result.p, words * sizeof *result.p));
+  size_t wrong = 0;
+  while (wrong < words && result.p[wrong] == want[wrong]) wrong++;
+  CHECK(wrong == words, "%zu x %zu, ld %zu %zu %zu -> %zu%s, share %g: word %zu is %08x, not %08x", rows, cols, ld[0],
+        ld[1], ld[2], ld_out, in_place ? " in place" : "", (double)t.gpu_share, wrong, result.p[wrong], want[wrong]);
+  free(want);
+  for (int i = 0; i < INPUTS; i++) hx_free(hx, in[i].p);
+  if (!in_place) hx_free(hx, result.p);
+}
+
+static void check_refusals(void) {
+  static float x[64], out[64];
+  const void *inputs[INPUTS] = {x, x + 1, x};
+  const hx_value a = {.f32 = 1};
+  size_t ld[INPUTS] = {8, 7, 0};
+  hx_task t = hx_map_rows(kernel, inputs, ld, 4, 8, &a, out, 8);
+  CHECK_REFUSED(hx_offload(hx, &t, NULL), HX_INVALID_ARGUMENT, "ld of inputs[1] is 7");
+  ld[1] = 8;
+  t.map.ld_out = 7;
+  CHECK_REFUSED(hx_offload(hx, &t, NULL), HX_INVALID_ARGUMENT, "ld of out is 7");
+  t.map.ld_out = 9;
+  t.map.out = x;
+  CHECK_REFUSED(hx_offload(hx, &t, NULL), HX_INVALID_ARGUMENT, "not as far apart");
+  t.map.out = x + 2;
+  CHECK_REFUSED(hx_offload(hx, &t, NULL), HX_INVALID_ARGUMENT, "does not begin there");
+  t.map.out = out;
+  t.map.rows = SIZE_MAX / 8;
+  CHECK_REFUSED(hx_offload(hx, &t, NULL), HX_INVALID_ARGUMENT, "overflow");
+  t.map.rows = SIZE_MAX / 64;
+  ld[0] = SIZE_MAX / 8;
+  CHECK_REFUSED(hx_offload(hx, &t, NULL), HX_INVALID_ARGUMENT, "wraps the address space");
+  t = hx_map_rows(kernel, inputs, ld, 0, 8, &a, NULL, 8);
+  CHECK_OK(hx_offload(hx, &t, NULL));
+  hx_value sum;
+  t = hx_map_reduce(HX_SUM, kernel, inputs, 8, &a, &sum);
+  t.map.rows = 2;
+  CHECK_REFUSED(hx_offload(hx, &t, NULL), HX_INVALID_ARGUMENT, "map-reduce");
+}
+
+int main(int argc, char **argv) {
+  static const size_t shapes[][2] = {{1, 1},     {1, 4097},  {2, 4096}, {3, 4095},  {4097, 1}, {700, 3},
+                                     {41, 100},  {2, 40000}, {9, 911},  {4096, 16}, {64, 64},  {300, 257},
+                                     {17, 5000}, {40000, 2}, {5, 17},   {1, 70000}};
+  enum { SHAPES = sizeof shapes / sizeof shapes[0] };
+  const unsigned long cases = argc > 3 ? strtoul(argv[3], NULL, 10) : 400;
+  seed = argc > 4 ? strtoull(argv[4], NULL, 0) : 20261127;
+  hx_settings s = HX_SETTINGS_DEFAULT;
+  s.devices = argc > 1 ? argv[1] : "cpu";
+  s.memory = argc > 2 ? argv[2] : NULL;
+  hx = open_or_exit(&s);
+  const hx_kernel_source source = {
+      .text = "a * x + y * z", .inputs = "float x, float y, float z", .parameters = "float a"};
+  CHECK_OK(hx_compile(hx, &source, &kernel));
+  printf("map_rows_test: seed %llu, %lu cases\n", (unsigned long long)seed, cases);
+  check_refusals();
+  for (unsigned long i = 0; i < cases && checks_failed < 5; i++)
+    check_case(shapes[i % SHAPES][0], shapes[i % SHAPES][1]);
+  printf("map_rows_test: devices took part in %u tasks\n", shared);
+  CHECK(shared || strcmp(s.devices, "cpu") == 0, "devices did nothing");
+  hx_kernel_free(kernel);
+  hx_close(hx);
+  return checks_end("map_rows_test");
+}
