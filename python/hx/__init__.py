@@ -13,6 +13,7 @@ except ImportError as error:
     raise
 from ._context import Context, Device, DeviceReport, Report, devices, ready, reports
 from ._derived import mean, norm, std, var
+from ._kernel import Kernel
 from ._memory import Advice, Registration, array, empty, from_dlpack, register, zeros
 from ._native import (
     advise,
@@ -56,6 +57,7 @@ __all__ = [
     "InternalError",
     "InvalidArgument",
     "InvalidConfig",
+    "Kernel",
     "OutOfMemory",
     "Registration",
     "Report",

@@ -36,7 +36,8 @@ static bool fill(PyObject *module) {
   PyObject *context = add_type(module, "Context", &hxpy_context_spec);
   PyObject *task = add_type(module, "Task", &hxpy_task_spec);
   if (!context || !task || !add_type(module, "Block", &hxpy_block_spec) ||
-      !add_type(module, "Registration", &hxpy_registration_spec) || !add_type(module, "View", &hxpy_view_spec)) {
+      !add_type(module, "Registration", &hxpy_registration_spec) || !add_type(module, "View", &hxpy_view_spec) ||
+      !add_type(module, "Kernel", &hxpy_kernel_spec)) {
     return false;
   }
   hxpy_context_type_set(context);

@@ -166,8 +166,8 @@ void hxpy_product_explain(const hxpy_product *p);
 void hxpy_product_release(hxpy_product *p);
 extern PyMethodDef hxpy_matmul_functions[];
 
-/* task.c, memory.c, dlpack.c */
-extern PyType_Spec hxpy_task_spec, hxpy_block_spec, hxpy_registration_spec, hxpy_view_spec;
+/* task.c, memory.c, dlpack.c, kernel.c */
+extern PyType_Spec hxpy_task_spec, hxpy_block_spec, hxpy_registration_spec, hxpy_view_spec, hxpy_kernel_spec;
 extern PyMethodDef hxpy_task_functions[];
 extern PyMethodDef hxpy_memory_functions[];
 void hxpy_task_type_set(PyObject *type);

@@ -23,7 +23,7 @@ python3 -c 'import os, sysconfig; os.stat(sysconfig.get_path("include") + "/Pyth
 # A copy, because setup.py writes beside itself, and Bazel has links to the sources.
 mkdir -p "$scratch/tree/runtime" "$scratch/tree/docs" "$scratch/tests"
 cp -RL "$tree/python" "$tree/pyproject.toml" "$tree/setup.py" "$tree/LICENSE" "$scratch/tree"
-cp -L "$tree/runtime/hx.h" "$scratch/tree/runtime"
+cp -L "$tree/runtime/hx.h" "$tree/runtime/hx_map.h" "$scratch/tree/runtime"
 cp -L "$tree/docs/PYTHON.md" "$scratch/tree/docs"
 cp -L "$tree"/tests/python/*.py "$scratch/tests"
 cp -RL "$tree/examples" "$scratch/examples"
@@ -43,7 +43,7 @@ case $package in "$scratch"/environment/*) ;; *) fail "import hx finds $package"
 ldd "$package"/_native*.so | grep -q "libhx.so.0 => $package/libhx.so.0" ||
   fail "the library is $(ldd "$package"/_native*.so | grep libhx)"
 
-[ $# -gt 0 ] || set -- errors memory matmul reduce concurrency docs
+[ $# -gt 0 ] || set -- errors memory matmul reduce kernel concurrency docs
 for test in "$@"; do
   (cd tests && ../environment/bin/python -X dev -W error::ResourceWarning "test_$test.py") || fail "test_$test.py failed"
 done

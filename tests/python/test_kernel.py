@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""User kernels: the values of NumPy's float32 and integer arithmetic, the bits of hx's reductions, and errors."""
+import gc
+import unittest
+
+import numpy as np
+from common import rng
+
+import hx
+
+SIZES = [0, 1, 2, 255, 256, 257, 4095, 4096, 4097, 8191, 8193, 100_000]
+F32, I32, U32 = np.float32, np.int32, np.uint32
+
+
+def floats(random, shape):
+    return random.standard_normal(shape).astype(F32)
+
+
+class Maps(unittest.TestCase):
+    def equal(self, got, wanted):
+        self.assertEqual(got.dtype, wanted.dtype)
+        self.assertEqual(got.shape, wanted.shape)
+        self.assertEqual(got.tobytes(), wanted.tobytes())
+
+    def test_floats(self):
+        k = hx.Kernel("a * x + y", inputs="float x, float y", parameters="float a")
+        for n in SIZES:
+            x, y = floats(rng(), n), floats(rng(), n)[::-1].copy()
+            self.equal(k.map(x, y, a=0.75), F32(0.75) * x + y)
+            for share in (0, 0.5, 1):
+                self.equal(k.map(x, y, a=-3, gpu_share=share), F32(-3) * x + y)
+
+    def test_integers(self):
+        k = hx.Kernel("x ^ y + p", inputs="int x, int32_t y", parameters="int p")
+        unsigned = hx.Kernel("x * p >> 1", inputs="unsigned x", parameters="uint32_t p")
+        mixed = hx.Kernel("(float)x * y", inputs="unsigned int x, float y")
+        for n in SIZES:
+            x, y = (rng().integers(-(2**31), 2**31, (2, n))).astype(I32)
+            self.equal(k.map(x, y, p=-5), x ^ (y + I32(-5)))
+            u = x.view(U32)
+            self.equal(unsigned.map(u, p=2**32 - 1), (u * U32(2**32 - 1)) >> U32(1))
+            self.equal(mixed.map(u, floats(rng(), n)), u.astype(F32) * floats(rng(), n))
+
+    def test_shapes_and_strides(self):
+        k = hx.Kernel("x - y", inputs="float x, float y")
+        x, y = floats(rng(), (37, 50)), floats(rng(), (50, 37))
+        self.equal(k.map(x, y.T), x - y.T)
+        self.equal(k.map(x[::-1, ::3], y.T[:, ::3]), x[::-1, ::3] - y.T[:, ::3])
+        self.equal(k.map(x[3], y[:, 3]), x[3] - y[:, 3])
+        self.equal(k.map(F32(3), F32(1)), np.asarray(F32(2)))
+        self.equal(k.map(x[:, :0], y.T[:, :0]), x[:, :0])
+        shifted = np.zeros(4 * x.size + 1, np.uint8)[1:].view(F32)
+        shifted[...] = x.ravel()
+        self.equal(k.map(shifted, y.ravel()), x.ravel() - y.ravel())
+
+    def test_out(self):
+        k = hx.Kernel("x + y", inputs="float x, float y")
+        for n in SIZES:
+            x, y = floats(rng(), n), np.arange(n, dtype=F32)
+            wanted = x + y
+            out = np.zeros(n + 2, F32)
+            self.assertIs(k.map(x, y, out=(part := out[1:-1])), part)
+            self.equal(part, wanted)
+            self.assertEqual((out[0], out[-1]), (0, 0))
+            self.assertIs(k.map(x, y, out=y), y)
+            self.equal(y, wanted)
+        x = floats(rng(), (8, 8))
+        for out, text in ((x.T.copy().T, "contiguous"), (x[:, :4], "shape"), (np.zeros((8, 9), F32), "shape")):
+            with self.assertRaisesRegex(hx.InvalidArgument, text):
+                k.map(x, x, out=out)
+        with self.assertRaisesRegex(hx.InvalidArgument, "shares an element"):
+            k.map(x.ravel()[:-1], x.ravel()[:-1], out=x.ravel()[1:])
+        with self.assertRaisesRegex(hx.InvalidArgument, "read-only"):
+            k.map(x, x, out=np.broadcast_to(F32(0), (8, 8)))
+
+    def test_reductions(self):
+        k = hx.Kernel("fabsf(x - y)", inputs="float x, float y")
+        for n in SIZES[1:]:
+            x, y = floats(rng(), n), floats(rng(), n)[::-1].copy()
+            values = np.abs(x - y)
+            for name in ("sum", "prod", "min", "max", "argmin", "argmax", "sum_abs", "sum_squares"):
+                got, wanted = k.reduce(name, x, y), getattr(hx, name)(values)
+                self.assertEqual((type(got), got.tobytes()), (type(wanted), wanted.tobytes()), (name, n))
+        self.assertEqual(k.reduce("sum", x[:0], y[:0]), 0)
+        with self.assertRaisesRegex(hx.InvalidArgument, "no value"):
+            k.reduce("max", x[:0], y[:0])
+        with self.assertRaisesRegex(hx.InvalidArgument, "DOT"):
+            k.reduce("dot", x, y)
+
+    def test_sources(self):
+        for source, text in (
+            (("fabsf(x - z)", "float x"), "text 1:11"),
+            (("x", "double x"), "inputs 1:1"),
+            (("x * a", "float x", "short a"), "parameters 1:1"),
+            (("x", ""), ""),
+            (("x * out", "float x", "float out"), "'out'"),
+        ):
+            with self.assertRaisesRegex(hx.InvalidArgument, text):
+                hx.Kernel(*source)
+        k = hx.Kernel("x * a", "/* one, two */ float x // , float y\n", "float /* , */ a")
+        self.equal(k.map(F32(3), a=2), np.asarray(F32(6)))
+        context = hx.Context(devices=["cpu"])
+        k = hx.Kernel("-x", "float x", context=context)
+        context.close()
+        self.equal(k.map(np.ones(3, F32)), -np.ones(3, F32))
+
+    def test_arguments(self):
+        k = hx.Kernel("x * a + (float)b", "float x, float y", "float a, int b")
+        x = np.ones(5, F32)
+        for error, call, text in (
+            (TypeError, lambda: k.map(x, a=1, b=1), "1 arrays were given"),
+            (TypeError, lambda: k.map(x, x, a=1), "needs parameter 'b'"),
+            (TypeError, lambda: k.map(x, x, a=1, b=1, c=1), "no parameter 'c'"),
+            (TypeError, lambda: k.map(x, x.astype(I32), a=1, b=1), "y is int32"),
+            (TypeError, lambda: k.map(x, x.astype(float), a=1, b=1), "float64"),
+            (hx.InvalidArgument, lambda: k.map(x, x, a=1e300, b=1), "a is 1e"),
+            (hx.InvalidArgument, lambda: k.map(x, x, a=1, b=2**31), "b is 2147483648"),
+            (hx.InvalidArgument, lambda: k.map(x, x, a=1, b=0.5), "b is 0.5"),
+            (hx.InvalidArgument, lambda: k.map(x, x[:4], a=1, b=1), r"\(5,\) and y has shape \(4,\)"),
+            (hx.InvalidArgument, lambda: k.map(x, x, a=1, b=1, gpu_share=2), "gpu_share"),
+        ):
+            with self.assertRaisesRegex(error, text):
+                call()
+
+    def test_lifetime(self):
+        x = np.arange(10, dtype=F32)
+        for i in range(200):
+            hx.Kernel(f"x + {i}.0f", "float x").map(x)
+        gc.collect()
+
+
+if __name__ == "__main__":
+    unittest.main()
