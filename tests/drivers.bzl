@@ -184,6 +184,8 @@ def driver_tests():
     # A GPU reduces a leaf by 32 work-items.
     args = ["pocl", "copy,hostptr", "gpu"]
     _driver_test("map_launch_test_gpu", "map_launch_test", "pocl", args, layer = "dress_layer")
+    args = ["cpu,pocl", "copy", "100", "7", "gpu"]
+    _driver_test("map_rows_test_gpu", "map_rows_test", "pocl", args, layer = "dress_layer")
     for view in ["hidden", "kept"]:
         _driver_test("coarse_view_test_" + view, "coarse_view_test", "pocl", ["pocl", view], layer = "view_layer")
     for driver, laptop in _LAPTOPS:

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * hx_map_rows: matrices of any leading dimension, rows that all rows share, in place and not, give the bits of the
  * loop in hx_map.h, and nothing is written between the rows; with any share of a device, also if the result stays
- * there. map_rows_test [DEVICES [MEMORY [CASES [SEED]]]]      default: cpu */
+ * there. Usage: map_rows_test [DEVICES [MEMORY [CASES [SEED [DRESS]]]]], by default of the CPU. DRESS: gpu, for the
+ * kernel of GPUs (dress_layer). */
 #include <stdint.h>
 
 #include "reference/data.h"
@@ -129,7 +130,10 @@ int main(int argc, char **argv) {
   enum { SHAPES = sizeof shapes / sizeof shapes[0] };
   const unsigned long cases = argc > 3 ? strtoul(argv[3], NULL, 10) : 400;
   seed = argc > 4 ? strtoull(argv[4], NULL, 0) : 20261127;
+  const bool dressed = argc > 5;
+  if (dressed) setenv("DRESS", argv[5], 1);
   hx_settings s = HX_SETTINGS_DEFAULT;
+  if (dressed) s.timeout_ms = "off"; /* PoCL compiles a kernel again for each shape of work-group */
   s.devices = argc > 1 ? argv[1] : "cpu";
   s.memory = argc > 2 ? argv[2] : NULL;
   hx = open_or_exit(&s);

@@ -46,6 +46,7 @@ typedef struct hx__cl_map {
   hx_op op;                  /* its elements are reduced by this in the same launch; 0: it writes them */
   const hx__kernel_row *row; /* op != 0: the geometry of the launch */
   cl_program program;
+  unsigned each;         /* op == 0: the elements that a work-item writes */
   float rate;            /* units per nanosecond, found by the self-test */
   _Atomic uint8_t state; /* hx__map_state */
 } hx__cl_map;

@@ -53,15 +53,40 @@ static void write_parameters(FILE *f, const hx__expr *e, bool has_rows) {
   for (unsigned i = 0; i < e->parameters; i++) fprintf(f, "uint p%u, ", i);
 }
 
+/* HX_MAP_EACH is the number of elements of a row that a work-item computes, a work-group's width apart. If it is more
+ * than 1, whole groups of them are loaded before the first is stored. */
 static void write_map(FILE *f, const hx__expr *e) {
-  fputs("kernel void hx_map(", f);
+  fputs("static uint hx_element(", f);
+  write_parameters(f, e, true);
+  fputs("ulong row, ulong i) {\n", f);
+  for (unsigned i = 0; i < e->count; i++) write_value(f, e, i, true);
+  fprintf(f, "  return %s(v%u);\n}\n#define HX_ARGUMENTS ", out_words[hx__expr_type(e)], e->result);
+  for (unsigned i = 0; i < e->inputs; i++) fprintf(f, "x%u, x%u_first, x%u_ld, ", i, i, i);
+  for (unsigned i = 0; i < e->parameters; i++) fprintf(f, "p%u, ", i);
+  fputs("\nkernel void hx_map(", f);
   write_parameters(f, e, true);
   fputs(
       "ulong cols, ulong rows, global uint *out, ulong out_first, ulong out_ld) {\n"
-      "  const ulong i = get_global_id(0), row = get_global_id(1);\n  if (i >= cols || row >= rows) return;\n",
+      "  const ulong row = get_global_id(1);\n"
+      "#if HX_MAP_EACH == 1\n"
+      "  const ulong i = get_global_id(0);\n"
+      "  if (i < cols && row < rows) out[out_first + row * out_ld + i] = hx_element(HX_ARGUMENTS row, i);\n"
+      "#else\n"
+      "  const uint width = (uint)get_local_size(0);\n"
+      "  const ulong group = get_group_id(0) * ((ulong)width * HX_MAP_EACH), i = group + get_local_id(0);\n"
+      "  if (row >= rows) return;\n"
+      "  out += out_first + row * out_ld + i;\n"
+      "  if (group + width * HX_MAP_EACH <= cols) {\n"
+      "    uint v[HX_MAP_EACH];\n"
+      "    _Pragma(\"unroll\") for (uint e = 0; e < HX_MAP_EACH; e++)\n"
+      "      v[e] = hx_element(HX_ARGUMENTS row, i + e * width);\n"
+      "    _Pragma(\"unroll\") for (uint e = 0; e < HX_MAP_EACH; e++) out[e * width] = v[e];\n"
+      "    return;\n"
+      "  }\n"
+      "  _Pragma(\"unroll 1\") for (uint e = 0; i + e * width < cols; e++)\n"
+      "    out[e * width] = hx_element(HX_ARGUMENTS row, i + e * width);\n"
+      "#endif\n}\n",
       f);
-  for (unsigned i = 0; i < e->count; i++) write_value(f, e, i, true);
-  fprintf(f, "  out[out_first + row * out_ld + i] = %s(v%u);\n}\n", out_words[hx__expr_type(e)], e->result);
 }
 
 /* Calls name(an expression for each input, each parameter). input: that expression, with # for the input's number and @

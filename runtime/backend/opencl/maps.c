@@ -17,6 +17,7 @@
 #define OPTIONS_BYTES 512
 #define SHORT_VALUES 24u  /* expressions of which eight rows are loaded ahead */
 #define MEDIUM_VALUES 64u /* two rows */
+#define MAP_EACH 2u       /* elements of a short map that a work-item of a GPU writes (user-kernels-card.tsv) */
 
 static const char *const no_memory = "no host memory";
 
@@ -114,7 +115,7 @@ static const char *options_of(const hx__cl_device *d, hx__cl_map *map, hx__arith
   const size_t bytes = strlen(text);
   const uint64_t first = hx__hash(HX__HASH_START, text, bytes), second = hx__hash(~first, text, bytes);
   if (!map->op)
-    snprintf(options, OPTIONS_BYTES, "-DHX_ARITHMETIC=%d ", (int)arithmetic);
+    snprintf(options, OPTIONS_BYTES, "-DHX_ARITHMETIC=%d -DHX_MAP_EACH=%u ", (int)arithmetic, map->each);
   else if (!write_row_options(map, arithmetic, options))
     return "its options are too long";
   const size_t used = strlen(options);
@@ -208,6 +209,7 @@ static const char *prepare_row(hx__cl_device *d, hx__cl_map *map, const char *te
 static const char *prepare(hx__cl_device *d, hx__cl_map *map, const char *text) {
   const char *why;
   map->row = NULL;
+  map->each = d->families & HX__FAMILY_CPU || map->kernel.expr.count > SHORT_VALUES ? 1 : MAP_EACH;
   do {
     map->row = row_after(d, map, map->row);
     why = prepare_row(d, map, text);
