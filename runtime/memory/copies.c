@@ -260,7 +260,7 @@ static hx__copy *find_device_only(const hx__memory *m, const hx__work *w, const 
       if (host_lacks(c, &a) && !(c->device == sole_device && copy_contains(c, &a))) return c;
     }
     if (out.p && host_lacks(c, &out)) {
-      const bool replaced = (w->map || w->gemm.beta == 0.0f) && overwrites(&out, c);
+      const bool replaced = !reads_output(w) && overwrites(&out, c);
       if (!replaced && !(resident && c->device == sole_device && result_of(m, sole_device, &out) == c)) return c;
     }
   }

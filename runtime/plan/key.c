@@ -37,7 +37,8 @@ static uint64_t kernels_of(const hx__work *w) {
  */
 static uint64_t shape_class(const hx__work *w) {
   if (w->by_lines) return lines_class(w);
-  if (w->kernel) return MAP_CLASS;
+  if (w->kernel) /* matrices by the length of a row, because short ones are slow */
+    return MAP_CLASS | (w->cols < w->n ? hx__size_class(w->cols) / 2u + 1u : 0u);
   if (!w->matmul) return 0;
   const size_t side = w->gemm.m < w->gemm.n ? w->gemm.m : w->gemm.n;
   return hx__size_class(side < w->gemm.k ? side : w->gemm.k) / 2u + 1u;

@@ -174,7 +174,7 @@ hx__gemm hx__chunk_gemm(const hx__work *work, hx__chunk chunk);
 hx__gemm hx__block_gemm(const hx__work *work, hx__chunk chunk, hx__chunk cross);
 
 /* The first rectangle of `left` elements of a map, or of what a map-reduce reduces, counted row by row, that begin with
- * `element`: the rest of a row, or whole rows, or the begin of a row. left > 0. */
+ * `element`: the rest of a row, or whole rows, or the beginning of a row. left > 0. */
 typedef struct hx__map_part {
   size_t row, col, rows, cols;
 } hx__map_part;

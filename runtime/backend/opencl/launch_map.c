@@ -4,9 +4,10 @@
 #include "runtime/backend/opencl/arguments.h"
 #include "runtime/backend/opencl/maps.h"
 
-/* Items of a work-group, if the device has room for as many. Of a GPU: measured with MAP_EACH (maps.c). */
-#define GROUP 256u
-#define CPU_GROUP 128u
+/* Items of a work-group, if the device allows as many; of kernels whose items write several elements: measured with
+ * MAP_EACH (maps.c). */
+#define GROUP 128u
+#define EACH_GROUP 256u
 #define MOST_ROWS 32768u /* of a launch: some drivers allow no more than 65535 groups in the second dimension */
 
 static hx__memory_mode kind_of(const hx__cl_view *view) { return view->mem ? HX__MEMORY_COPY : view->mode; }
@@ -63,13 +64,11 @@ static hx__outcome launch_part(hx__cl_stream *stream, const hx__work *w, hx__map
   arg_mem(&a, out);
   arg_size(&a, first);
   arg_size(&a, ld);
-  const uint32_t group = d->families & HX__FAMILY_CPU ? CPU_GROUP : GROUP;
-  uint32_t local[2] = {group < d->max_local ? group : 1, 1};
+  const unsigned each = d->map[stream->run.map]->each;
+  uint32_t local[2] = {each > 1 ? EACH_GROUP : GROUP, 1};
+  while (local[0] > d->max_local) local[0] /= 2;
   for (; part.rows > 1 && local[0] / 2 >= part.cols && !(d->families & HX__FAMILY_CPU); local[0] /= 2) local[1] *= 2;
-  return launch(
-      &a, 2,
-      (size_t[2]){hx__ceiling(part.cols, local[0] * d->map[stream->run.map]->each), hx__ceiling(part.rows, local[1])},
-      local);
+  return launch(&a, 2, (size_t[2]){hx__ceiling(part.cols, local[0] * each), hx__ceiling(part.rows, local[1])}, local);
 }
 
 /* Writes the elements of a chunk one after the other, or (stays) to their places in the result that stays on the
