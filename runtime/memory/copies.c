@@ -131,7 +131,15 @@ static hx__copy *mirror_of(hx__memory *m, const hx__device *d, const hx__range *
   return found;
 }
 
-void hx__copies_find(hx__memory *m, hx__device *d, const hx__range *r, hx__array *a) {
+/* Whether completing a mirror for this array, in whole blocks, may read bytes while the run writes them. */
+static bool blocks_are_written(const hx__range *r, const hx__array *a, uintptr_t written, size_t bytes) {
+  const uintptr_t at = (uintptr_t)a->p, end = at + hx__array_bytes(a);
+  const uintptr_t first = r->advised + (at - r->advised) / HX__MIRROR_BLOCK * HX__MIRROR_BLOCK;
+  return written < end + HX__MIRROR_BLOCK && first < written + bytes;
+}
+
+void hx__copies_find(hx__memory *m, hx__device *d, const hx__range *r, const void *written, size_t bytes,
+                     hx__array *a) {
   hx__copy *found = NULL;
   a->mirror = NULL;
   a->device_only = false;
@@ -139,7 +147,8 @@ void hx__copies_find(hx__memory *m, hx__device *d, const hx__range *r, hx__array
   for (hx__copy *c = m->copies; c && !found; c = c->next)
     if (c->device == d && copy_contains(c, a)) found = c;
   const uintptr_t at = (uintptr_t)a->p;
-  if (!found && at >= r->advised && at + hx__array_bytes(a) <= r->advised_end) {
+  if (!found && at >= r->advised && at + hx__array_bytes(a) <= r->advised_end &&
+      !blocks_are_written(r, a, (uintptr_t)written, bytes)) {
     found = mirror_of(m, d, r);
     if (!found) {
       found = create_copy(m, d, (const void *)r->advised, r->advised_end - r->advised);

@@ -54,8 +54,8 @@ void hx__memory_release_outputs(hx__memory *m, const hx__work *w, bool written) 
 }
 
 /* replaced: the task writes its results there. OpenCL allows that to the host only if the device reads a copy, or if
- * the memory is shared in both directions. */
-static void resolve_one(hx__memory *m, hx__device *d, bool replaced, hx__array *a) {
+ * the memory is shared in both directions. written: what the CPU may write while the device reads the array. */
+static void resolve_one(hx__memory *m, hx__device *d, bool replaced, extent written, hx__array *a) {
   hx__range *const r = hx__range_of(m, a->p, hx__array_bytes(a));
   a->mode = hx__mode_of(m, d, r);
   if (replaced && a->mode == HX__MEMORY_HOSTPTR) a->mode = HX__MEMORY_COPY;
@@ -63,7 +63,7 @@ static void resolve_one(hx__memory *m, hx__device *d, bool replaced, hx__array *
   a->block = own ? r->block : r && a->mode == HX__MEMORY_COPY ? hx__pin_of(r, d) : NULL;
   if (a->block && !own) r->pin_users++;
   if (own && a->mode == HX__MEMORY_SVM_COARSE) r->readers++;
-  hx__copies_find(m, d, r, a);
+  hx__copies_find(m, d, r, written.p, written.bytes, a);
 }
 
 uint64_t hx__memory_version(hx__memory *m, const hx__work *w, unsigned operand) {
@@ -80,10 +80,11 @@ uint64_t hx__memory_version(hx__memory *m, const hx__work *w, unsigned operand) 
 }
 
 void hx__memory_resolve(hx__memory *m, hx__device *d, const hx__work *w, hx__array *arrays) {
+  const extent written = w->matmul || w->map ? output_of(w) : (extent){NULL, 0};
   hx__lock(&m->lock);
   for (size_t i = 0, n = hx__memory_arrays(w); i < n; i++) {
     arrays[i] = hx__array_of(w, i);
-    resolve_one(m, d, w->map && arrays[i].p == w->map_out, &arrays[i]);
+    resolve_one(m, d, w->map && arrays[i].p == w->map_out, written, &arrays[i]);
   }
   hx__unlock(&m->lock);
 }
