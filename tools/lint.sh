@@ -106,7 +106,9 @@ shipped='^(runtime|cpu|kernels|reference|sim|bench|python|blas|mpi)/'
 tidy() {
   [ -e compile_commands.json ] || { echo "no compile_commands.json: ./hx compdb"; return 1; }
   sed -n 's/^ *"file": "\(.*\)",\{0,1\}$/\1/p' compile_commands.json | grep -E "$shipped.*\.c$" >"$scratch/tidy"
-  xargs -P "$(nproc)" -n 1 clang-tidy-14 -p . --quiet <"$scratch/tidy" >"$scratch/found" 2>"$scratch/errors" && return
+  # shellcheck disable=SC2016 # expanded by the inner shell
+  xargs -P "$(nproc)" -n 1 sh -c 'clang-tidy-14 -p . --quiet "$1" || { echo "$1: error: clang-tidy ended with $?"; exit 1; }' \
+    tidy <"$scratch/tidy" >"$scratch/found" 2>"$scratch/errors" && return
   grep -E '(warning|error):' "$scratch/found" "$scratch/errors" -h | sort -u
   return 1
 }
