@@ -76,7 +76,7 @@ typedef enum hx__expr_op {
 
 #define HX__EXPR_INPUTS 8u
 #define HX__EXPR_PARAMETERS 8u
-#define HX__EXPR_VALUES 256u /* inputs, parameters and constants included */
+#define HX__EXPR_VALUES 512u /* inputs, parameters and constants included */
 
 typedef struct hx__expr_value {
   uint8_t op, type; /* hx__expr_op, hx_type */

@@ -255,10 +255,11 @@ static void check_limits(void) {
   check_limit(repeated("", "(", 100000 / 8, "x"), "more than 64");
   check_limit(repeated("", "x?1:", 62, "2"), NULL);
   check_limit(repeated("", "x?1:", 200, "2"), "text 1:255: more than 64");
-  check_limit(repeated("x*3", "+x*3", 253, ""), NULL); /* x, 3, x * 3 and 253 sums */
-  check_limit(repeated("x*3", "+x*3", 254, ""), "text 1:1016: more than 256 values");
-  check_limit(repeated("0", "+expf(x+1)*expf(x+2)*expf(x+3)*expf(x+4)*expf(x+5)*expf(x+6)*expf(x+7)*expf(x+8)", 1, ""),
-              "needs more values or names than are left");
+  check_limit(repeated("x*3", "+x*3", 509, ""), NULL); /* x, 3, x * 3 and 509 sums */
+  check_limit(repeated("x*3", "+x*3", 510, ""), "text 1:2040: more than 512 values");
+  char functions[400] = "0";
+  for (int i = 1; i < 17; i++) sprintf(functions + strlen(functions), "+expf(x+%d)", i);
+  check_limit(strdup(functions), "needs more values or names than are left");
   check_limit(repeated("", "expf(", 100, "x"), "more than 64");
   check_limit(repeated("1", "+1", 254, ""), NULL); /* x, 1 and the sums that constants give */
   /* x / 2 - (x / 3 - (x / 4 ...: every quotient waits for what follows it */
