@@ -62,3 +62,18 @@ def installed_tests(copts):
             "//examples",
         ] + _INSTALLED,
     )
+    native.sh_test(
+        name = "beside_pocl",
+        size = "medium",
+        srcs = ["driver.sh"],
+        args = [
+            "pocl",
+            "$(location docs/beside_test.sh)",
+            "pocl",
+        ],
+        data = [
+            "docs/beside_test.sh",
+            "//examples",
+        ] + _INSTALLED,
+        tags = ["driver-pocl"],
+    )

@@ -33,8 +33,9 @@ try() {
 # compile_c SOURCE PROGRAM
 # shellcheck disable=SC2317 # try calls it
 compile_c() {
-  # shellcheck disable=SC2046 # lists of options
-  cc -std=c11 -O1 -Wall -Wextra -Werror "$1" -o "$2" $(pkg-config --cflags --libs hx) -lm
+  # shellcheck disable=SC2046 # lists of options; the first lines may name some: "Build with -O3 -fopenmp."
+  cc -std=c11 -O1 -Wall -Wextra -Werror $(sed -n 's/^ \* Build with \([^.:]*\).*/\1/p' "$1") \
+    "$1" -o "$2" $(pkg-config --cflags --libs hx) -lm
 }
 
 # shellcheck disable=SC2317 # try calls it
@@ -102,12 +103,17 @@ done
 try products.cc c++ -std=c++17 -O1 -Wall -Wextra -Wpedantic -Werror -I"$tree/examples/cpp" \
   "$tree/examples/cpp/products.cc" -o "$scratch/products" $(pkg-config --cflags --libs hx)
 run_example async
+run_example black_scholes 5000
 run_example distance
+run_example jacobi 67
 run_example kmeans "$iris"
 run_example kmeans "$iris" 20
+run_example kmeans_step 5000
 run_example matmul
 run_example memory
+run_example moments 5000
 run_example products
+run_example saxpy 5000
 run_example statistics
 run_example ten_calls 100000
 checks=$((checks + 1))
