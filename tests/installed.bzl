@@ -64,7 +64,7 @@ def installed_tests(copts):
     )
     native.sh_test(
         name = "beside_pocl",
-        size = "medium",
+        size = "large",
         srcs = ["driver.sh"],
         args = [
             "pocl",
