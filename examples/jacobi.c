@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Sweeps of Jacobi's method for Laplace's equation on a square, by a user kernel and by a plain OpenMP loop, which give
- * the same bits: an element becomes the mean of its four neighbours. A map knows nothing of neighbours, but its inputs
- * may be one array four times, shifted by an element and by a row. It runs over the interior of all rows as one line,
- * and so it writes the borders between two rows, too; these two columns are put back. The sweep reads one grid and
- * writes another one, because the output must not overlap an input.
+ * the same bits: an element of the interior becomes the mean of its four neighbours. A kernel sees element (i, j) of
+ * each input only, so the inputs are the same grid four times, from another element on: the one above the interior's
+ * first, the one below it, and those beside it. A sweep reads one grid and writes another, because the output must not
+ * overlap an input in this way. The borders are the same in both grids and are never written.
  * Build with -O3 -fopenmp.
  *     jacobi [SIDE]      rows and columns (default 2048) */
 #include "beside.h"
@@ -11,14 +11,10 @@
 #include <string.h>
 
 static void by_hx(hx_context *hx, const hx_kernel *mean, size_t side, const float *u, float *to, hx_report *report) {
-  const size_t first = side + 1, last = (side - 1) * side - 2; /* the first and the last element of the interior */
+  const size_t first = side + 1, ld[] = {side, side, side, side};
   const void *const inputs[] = {u + first - side, u + first + side, u + first - 1, u + first + 1};
-  const hx_task task = hx_map(mean, inputs, last - first + 1, NULL, to + first);
+  const hx_task task = hx_map_rows(mean, inputs, ld, side - 2, side - 2, NULL, to + first, side);
   check(hx_offload(hx, &task, report));
-  for (size_t row = side; row < (side - 1) * side; row += side) {
-    to[row] = u[row];
-    to[row + side - 1] = u[row + side - 1];
-  }
 }
 
 static void by_loop(size_t side, const float *u, float *to) {

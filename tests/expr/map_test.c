@@ -9,6 +9,7 @@
 
 #include "reference/data.h"
 #include "reference/ref.h"
+#include "runtime/base/expr_code.h"
 #include "runtime/hx_map.h"
 #include "tests/check.h"
 #include "tests/expr_tree.h"
@@ -18,7 +19,8 @@
 #define UNTOUCHED 0xdeadbeefu
 
 static uint64_t seed, drawn;
-static unsigned shared; /* tasks of which devices have done a part */
+static unsigned shared;        /* tasks of which devices have done a part */
+static unsigned longer_than[2]; /* expressions of more than 256 steps, of more than 384 */
 static size_t draw(size_t below) { return data_u64(seed, drawn++) % below; }
 #define PICK(list) (list)[draw(sizeof(list) / sizeof((list)[0]))]
 
@@ -117,13 +119,16 @@ static void check_case(hx_context *hx, unsigned depth, size_t most) {
   if (n > most) n = most - draw(200);
   const float share = PICK(shares);
   const hx_status s = hx_compile(hx, &source, &k);
-  if (s == HX_INVALID_ARGUMENT && strstr(hx_error_detail(), "intermediate results")) { /* a limit */
+  if (s == HX_INVALID_ARGUMENT && (strstr(hx_error_detail(), "intermediate results") ||
+                                   strstr(hx_error_detail(), "more values"))) { /* limits */
     tree_free(t);
     return;
   }
   CHECK(s == HX_OK, "seed %llu at %llu: %s: %s; inputs %s", (unsigned long long)seed, (unsigned long long)at,
         hx_error_detail(), tree_text(t), tree_inputs(t));
   if (s == HX_OK) {
+    longer_than[0] += k->code.steps > 256;
+    longer_than[1] += k->code.steps > 384;
     arrays a;
     arrays_make(&a, t, n);
     uint32_t *const values = malloc((n + 1) * sizeof *values);
@@ -143,6 +148,7 @@ static void check_cases(hx_context *hx, unsigned long cases) {
   const unsigned failed = checks_failed;
   for (unsigned long c = 0; c < cases && checks_failed < failed + 5; c++)
     check_case(hx, 1 + (unsigned)(c % 5), c % 8 ? 300 : MOST);
+  for (unsigned long c = 0; c < cases / 4 && checks_failed < failed + 5; c++) check_case(hx, 8, 300); /* long ones */
 }
 
 /* With devices: each kernel is built, so there are fewer and larger ones. */
@@ -187,5 +193,6 @@ int main(int argc, char **argv) {
     check_devices(devices, argc > 2 ? argv[2] : NULL, cases);
   else
     CHECK(check_isas(cases) > 0, "no instruction set");
+  printf("map_test: %u expressions of more than 256 steps, %u of more than 384\n", longer_than[0], longer_than[1]);
   return checks_end("map_test");
 }
