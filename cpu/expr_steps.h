@@ -187,8 +187,8 @@ INLINED void step_run(const step *steps, size_t at) {
   steps->run(steps, (ptrdiff_t)at, z, z, z, z, z, z, z, z);
 }
 
-/* The elements after the last whole group, of which `bytes` are left: in copies, so that nothing is read or written
- * beyond the arrays. */
+/* The elements after the last whole group, of which `bytes` are left, if no group that ends with them may be computed:
+ * in copies, so that nothing is read or written beyond the arrays. */
 static __attribute__((noinline)) void step_run_rest(const hx__expr_code *code, step_arrays *arrays, step *steps,
                                                     size_t at, size_t bytes) {
   char copy[HX__EXPR_INPUTS + 1][STEP_BYTES] __attribute__((aligned(HX__V_BYTES)));
@@ -204,6 +204,20 @@ static __attribute__((noinline)) void step_run_rest(const hx__expr_code *code, s
   memcpy(out, arrays->out, bytes);
 }
 
+/* Compilers take the vectors for arguments of the steps, and would leave the caller with their upper halves in use. */
+INLINED void step_leave_vectors(void) {
+#ifdef __AVX__
+  __builtin_ia32_vzeroupper();
+#endif
+}
+
+/* Whether elements may be computed again after their results have been stored. */
+static bool step_may_repeat(const hx__expr_code *code, const step_arrays *arrays) {
+  for (unsigned i = 0; i < code->inputs; i++)
+    if (arrays->input[i] == arrays->out) return false;
+  return true;
+}
+
 static void evaluate(const hx__expr_code *code, const void *const *inputs, const uint32_t *parameters, size_t n,
                      void *out) {
   char temporaries[HX__EXPR_TEMPORARIES * STEP_BYTES] __attribute__((aligned(HX__V_BYTES)));
@@ -213,7 +227,11 @@ static void evaluate(const hx__expr_code *code, const void *const *inputs, const
   for (unsigned i = 0; i < code->inputs; i++) arrays.input[i] = inputs[i];
   if (whole) step_bind(code, &arrays, steps);
   for (size_t at = 0; at < whole; at += STEP_BYTES) step_run(steps, at);
-  if (bytes > whole) step_run_rest(code, &arrays, steps, whole, bytes - whole);
+  if (bytes > whole && whole && step_may_repeat(code, &arrays))
+    step_run(steps, bytes - STEP_BYTES); /* Some elements are computed twice, which is faster than copies. */
+  else if (bytes > whole)
+    step_run_rest(code, &arrays, steps, whole, bytes - whole);
+  step_leave_vectors();
 }
 
 #endif
