@@ -146,7 +146,7 @@ struct hx_matmul_args {
   bool trans_a, trans_b;
 };
 
-/* A task of hx_map or hx_map_rows (op: 0), or of hx_map_reduce (hx_map.h). */
+/* A task of hx_map or hx_map_rows (op: 0), of hx_map_reduce, or of hx_map_reduce_rows (ld_out: 1; hx_map.h). */
 struct hx_map_args {
   hx_op op;
   const struct hx_kernel *kernel;
@@ -154,7 +154,7 @@ struct hx_map_args {
   size_t n;
   const hx_value *parameters;
   void *out;
-  const size_t *ld;    /* of hx_map_rows; NULL: rows are n elements apart */
+  const size_t *ld;    /* of tasks with rows; NULL: these are n elements apart */
   size_t rows, ld_out; /* the same; 0: one row, n elements */
 };
 

@@ -41,7 +41,7 @@ static void reduce_map_on_this_thread(const hx_context *hx, const hx__work *w) {
 static void compute(const hx_context *hx, const hx__work *w) {
   if (w->matmul || w->map)
     compute_chunk(hx, w, NULL);
-  else if (w->kernel)
+  else if (w->kernel && !w->by_lines)
     reduce_map_on_this_thread(hx, w);
   else
     (w->by_lines ? reduce_lines_on_this_thread : reduce_on_this_thread)(hx, w);

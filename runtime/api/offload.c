@@ -75,9 +75,9 @@ static void log_call(const hx__work *w, const hx_report *r) {
             r->seconds * 1e3, r->gpu_share, r->chunks, r->recovered, r->bytes_copied);
   else
     hx__log(HX__LOG_INFO, "%s %zu x %zu: %.3f ms, gpu share %.2f, %u chunks, %u recovered, %" PRIu64 " bytes copied",
-            w->by_lines ? "reduce lines"
-            : w->kernel ? "map and reduce"
-                        : "reduce",
+            w->kernel     ? "map and reduce"
+            : w->by_lines ? "reduce lines"
+                          : "reduce",
             hx__work_values(w), w->n, r->seconds * 1e3, r->gpu_share, r->chunks, r->recovered, r->bytes_copied);
 }
 

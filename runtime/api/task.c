@@ -111,6 +111,16 @@ hx_task hx_map_rows(const hx_kernel *kernel, const void *const inputs[], const s
   return t;
 }
 
+/* ld_out: the results are one after the other. */
+hx_task hx_map_reduce_rows(hx_op op, const hx_kernel *kernel, const void *const inputs[], const size_t ld[],
+                           size_t rows, size_t cols, const hx_value *parameters, hx_value *out) {
+  hx_task t = hx_map_reduce(op, kernel, inputs, rows ? cols : 0, parameters, out);
+  t.map.ld = ld;
+  t.map.rows = rows;
+  t.map.ld_out = 1;
+  return t;
+}
+
 /* An operation that is not set must not make a map of it. */
 hx_task hx_map_reduce(hx_op op, const hx_kernel *kernel, const void *const inputs[], size_t n,
                       const hx_value *parameters, hx_value *out) {

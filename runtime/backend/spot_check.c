@@ -6,6 +6,7 @@
 
 #include "kernels/kernels.h"
 #include "runtime/backend/lines.h"
+#include "runtime/backend/mapped.h"
 
 bool hx__spot_check_is_possible(const hx__request *request, const hx__device *device) {
   const hx__work *const w = request->work;
@@ -98,18 +99,15 @@ static bool line_is_right(const hx__request *request, size_t leaf, uint64_t slot
 }
 
 static __attribute__((noinline)) bool mapped_leaf_is_right(const hx__request *request, size_t leaf, uint64_t slot) {
-  uint32_t elements[HX__LEAF];
-  const hx__work *const w = request->work;
-  const size_t n = hx__chunk_elements(w, (hx__chunk){leaf, 1});
-  const hx__inputs inputs = hx__inputs_from(w, leaf * HX__LEAF);
-  request->kernels->evaluate(&w->kernel->code, inputs.p, w->parameter, n, elements);
-  return same_slot(w->fields, request->kernels->one_leaf[w->fields->op][w->fields->type](elements, NULL, n), slot);
+  _Alignas(64) uint32_t elements[HX__LEAF];
+  return same_slot(request->work->fields, hx__reduce_mapped_leaf(request->kernels, request->work, leaf, elements),
+                   slot);
 }
 
 static bool leaf_is_right(const hx__request *request, const hx_field *f, size_t leaf, uint64_t slot) {
   const hx__work *const w = request->work;
-  if (w->by_lines) return line_is_right(request, leaf, slot);
   if (w->kernel) return mapped_leaf_is_right(request, leaf, slot);
+  if (w->by_lines) return line_is_right(request, leaf, slot);
   const size_t first = leaf * HX__LEAF, left = w->n - first, n = left < HX__LEAF ? left : HX__LEAF;
   const uint32_t *const x = f->x, *const y = f->y;
   return same_slot(f, request->kernels->one_leaf[f->op][f->type](x + first, f->op == HX_DOT ? y + first : NULL, n),

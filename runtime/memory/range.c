@@ -56,7 +56,7 @@ hx__array hx__array_of(const hx__work *w, size_t index) {
   }
   if (w->kernel) { /* an input of which every row is the first one has one */
     const size_t ld = w->ld[index];
-    return (hx__array){.p = w->input[index], .rows = ld ? w->n / w->cols : 1, .cols = w->cols, .ld = ld ? ld : w->cols};
+    return (hx__array){.p = w->input[index], .rows = ld ? w->units / w->cols : 1, .cols = w->cols, .ld = ld ? ld : w->cols};
   }
   const hx_field *const field = &w->fields[index / 2];
   if (w->by_lines) {
@@ -68,7 +68,7 @@ hx__array hx__array_of(const hx__work *w, size_t index) {
 }
 
 hx__array hx__array_of_c(const hx__work *w) {
-  if (w->map) return (hx__array){.p = w->map_out, .rows = w->n / w->cols, .cols = w->cols, .ld = w->ld_out};
+  if (w->map) return (hx__array){.p = w->map_out, .rows = w->units / w->cols, .cols = w->cols, .ld = w->ld_out};
   return (hx__array){.p = w->gemm.c, .rows = w->gemm.m, .cols = w->gemm.n, .ld = w->gemm.ldc};
 }
 

@@ -125,8 +125,7 @@ static hx_status check_lines_overlap(const hx__work *w, bool of_y) {
          (const void *)elements.base);
 }
 
-/* The lines in the order that reads memory with the fewest jumps. */
-static void order_lines(hx__work *w) {
+void hx__order_lines(hx__work *w) {
   hx__lines *const l = &w->lines;
   l->leaves = w->n / HX__LEAF + (w->n % HX__LEAF != 0);
   l->together = w->n < HX__LEAF ? HX__LEAF / w->n : 1;
@@ -155,7 +154,7 @@ static hx_status check_lines(const struct hx_lines_args *t, hx__work *w) {
   if (t->lines > SIZE_MAX / sizeof(hx_value) || (uintptr_t)t->out > UINTPTR_MAX - t->lines * sizeof(hx_value))
     REFUSE("lines is %zu: their results overflow the address space", t->lines);
   if (t->n == 0) return HX_OK;
-  order_lines(w);
+  hx__order_lines(w);
   if (__builtin_mul_overflow(t->lines, t->n, &w->units)) w->units = UINT64_MAX;
   const int arrays = t->op == HX_DOT ? 2 : 1;
   for (int of_y = 0; of_y < arrays; of_y++) {

@@ -19,6 +19,9 @@ hx_status hx__check_batch(const hx_task *task, hx__work *work);
 /* The same of a map or map-reduce. */
 hx_status hx__check_map(const struct hx_map_args *task, hx__work *work);
 
+/* Fills the rest of work->lines, and the slices: the lines in the order that reads memory with the fewest jumps. */
+void hx__order_lines(hx__work *work);
+
 /* Whether op is known; its name. Checks of an array of n elements, and of a value with its name. */
 hx_status hx__check_op(const hx_field *field);
 const char *hx__op_enumerator(hx_op op);

@@ -21,11 +21,11 @@ static hx_status check_array(const hx__work *w, const void *p, size_t rows, size
 }
 
 /* The bytes from the first element to the last one. */
-static size_t extent(const hx__work *w, size_t ld) { return ((w->n / w->cols - 1) * ld + w->cols) * ELEMENT; }
+static size_t extent(const hx__work *w, size_t ld) { return ((w->units / w->cols - 1) * ld + w->cols) * ELEMENT; }
 
 /* An output of `bytes`. The results of a map may replace an input: each element is read before it is written. */
 static hx_status check_inputs(hx__work *w, const void *out, size_t bytes) {
-  const size_t rows = w->n / w->cols;
+  const size_t rows = w->units / w->cols;
   for (unsigned i = 0; i < w->kernel->expr.inputs; i++) {
     const hx_status s = check_array(w, w->input[i], rows, w->ld[i], "inputs", i);
     if (s != HX_OK) return s;
@@ -56,9 +56,28 @@ static hx_status copy_lists(const struct hx_map_args *t, hx__work *w) {
 static void join_rows(hx__work *w) {
   for (unsigned i = 0; i < w->kernel->expr.inputs; i++)
     if (w->ld[i] != w->cols) return;
-  if (w->ld_out != w->cols) return;
+  if (w->map && w->ld_out != w->cols) return;
   for (unsigned i = 0; i < w->kernel->expr.inputs; i++) w->ld[i] = w->n;
   w->cols = w->ld_out = w->n;
+}
+
+/* The results of the rows of a map-reduce. */
+static hx_status check_results(const struct hx_map_args *t, hx__work *w) {
+  const size_t count = w->by_lines ? t->rows : 1;
+  if (!t->out) REFUSE("out is NULL");
+  if (misaligned(t->out, 8)) REFUSE("out is %p: not aligned to 8 bytes", t->out);
+  if (count > SIZE_MAX / sizeof(hx_value) || (uintptr_t)t->out > UINTPTR_MAX - count * sizeof(hx_value))
+    REFUSE("rows is %zu: their results overflow the address space", count);
+  if (t->n == 0 && hx__needs_an_element(t->op)) REFUSE("n is 0: %s has no value", hx__op_enumerator(t->op));
+  return t->n ? check_inputs(w, t->out, count * sizeof(hx_value)) : HX_OK;
+}
+
+/* From here on w->n is the length of a row. */
+static void make_lines(const struct hx_map_args *t, hx__work *w) {
+  w->n = t->n;
+  w->lines = (hx__lines){
+      .count = t->rows, .line_stride = t->n, .stride = 1, .y_line_stride = t->n, .y_stride = 1, .sparse = false};
+  if (w->slices) hx__order_lines(w);
 }
 
 static hx_status check_reduction(const struct hx_map_args *t, hx__work *w) {
@@ -69,20 +88,26 @@ static hx_status check_reduction(const struct hx_map_args *t, hx__work *w) {
   const hx_status s = hx__check_op(&w->single);
   if (s != HX_OK) return s;
   if (t->op == HX_DOT) REFUSE("op is HX_DOT, which has two arrays: write x * y in the expression and use HX_SUM");
-  if (!t->out) REFUSE("out is NULL");
-  if (misaligned(t->out, 8)) REFUSE("out is %p: not aligned to 8 bytes", t->out);
-  w->needs |= hx__need_reduce(w->single.op, w->single.type);
-  if (t->n == 0 && hx__needs_an_element(t->op)) REFUSE("n is 0: %s has no value", hx__op_enumerator(t->op));
-  return t->n ? check_inputs(w, t->out, sizeof(hx_value)) : HX_OK;
+  w->needs |= hx__need_of(w, &w->single);
+  if (w->by_lines && t->rows == 0) {
+    w->lines.count = 0;
+    return HX_OK;
+  }
+  if (w->by_lines && t->n) join_rows(w);
+  const hx_status refused = check_results(t, w);
+  if (refused == HX_OK && w->by_lines) make_lines(t, w);
+  return refused;
 }
 
 hx_status hx__check_map(const struct hx_map_args *t, hx__work *w) {
   if (!t->kernel) REFUSE("kernel is NULL");
   if (t->n > SIZE_MAX / ELEMENT) REFUSE("n is %zu: its bytes overflow size_t", t->n);
-  if (t->op && (t->rows || t->ld || t->ld_out)) REFUSE("rows, ld and ld_out are not zero in a map-reduce");
-  const size_t rows = t->rows ? t->rows : 1;
+  if (t->op && t->ld_out > 1) REFUSE("ld_out is %zu in a map-reduce: 1 if there are rows, otherwise 0", t->ld_out);
+  if (t->op && !t->ld_out && (t->rows || t->ld)) REFUSE("rows and ld are not zero in a map-reduce without rows");
+  const size_t rows = t->rows || (t->op && t->ld_out) ? t->rows : 1;
   w->kernel = t->kernel;
   w->map = t->op == 0;
+  w->by_lines = t->op && t->ld_out;
   w->cols = t->n ? t->n : 1;
   w->ld_out = t->ld_out ? t->ld_out : t->n;
   if (__builtin_mul_overflow(t->n, rows, &w->n) || w->n > SIZE_MAX / ELEMENT)

@@ -16,6 +16,19 @@ size_t hx__chunk_elements(const hx__work *w, hx__chunk c) {
   return w->n - first < elements ? w->n - first : elements;
 }
 
+hx__elements hx__elements_of_slot(const hx__work *w, size_t slot) {
+  if (!w->by_lines) return (hx__elements){slot * HX__LEAF, hx__chunk_elements(w, (hx__chunk){slot, 1})};
+  const hx__line_leaf leaf = hx__leaf_of_slot(w, slot);
+  return (hx__elements){leaf.line * w->n + leaf.first, leaf.count};
+}
+
+hx__elements hx__elements_of(const hx__work *w, hx__chunk c) {
+  if (!w->by_lines) return (hx__elements){c.first * HX__LEAF, hx__chunk_elements(w, c)};
+  const hx__elements first = hx__elements_of_slot(w, hx__first_slot(w, c.first)),
+                     last = hx__elements_of_slot(w, hx__first_slot(w, c.first + c.count) - 1);
+  return (hx__elements){first.first, last.first + last.count - first.first};
+}
+
 /* Slots of whole leaves, and those of leaves that end a line. The elements are in memory, so nothing overflows. */
 static uint64_t units_of_lines(const hx__work *w, hx__chunk c) {
   const hx__lines *const l = &w->lines;

@@ -50,7 +50,7 @@ typedef struct hx__work {
   const struct hx_kernel *kernel; /* map or map-reduce: what is computed of each element; else NULL */
   bool map;                       /* the results are elements: there are no fields */
   void *map_out;                  /* map only */
-  size_t cols, ld_out; /* map or map-reduce: elements of a row, and of out from row to row. A map-reduce has one row */
+  size_t cols, ld_out;            /* elements of a row, units / cols of which there are; map: of out from row to row */
   const void *input[HX__EXPR_INPUTS];
   size_t ld[HX__EXPR_INPUTS]; /* elements from row to row; 0: every row is the first one */
   uint32_t parameter[HX__EXPR_PARAMETERS];
@@ -167,6 +167,14 @@ hx__matrix hx__lines_matrix(const hx__work *work, bool of_y);
 
 /* The elements of each field in a reduction's chunk. Not for lines. */
 size_t hx__chunk_elements(const hx__work *work, hx__chunk chunk);
+
+/* Elements that a user kernel computes, counted row by row. */
+typedef struct hx__elements {
+  size_t first, count;
+} hx__elements;
+/* Those of a chunk, and those of the leaf of a slot, with or without lines. */
+hx__elements hx__elements_of(const hx__work *work, hx__chunk chunk);
+hx__elements hx__elements_of_slot(const hx__work *work, size_t slot);
 
 /* The product that computes only a chunk: its rows or columns of C. hx__block_gemm also restricts the other dimension,
  * to the range `cross`. */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * hx_map_rows: matrices of any leading dimension, rows that all rows share, in place and not, give the bits of the
  * loop in hx_map.h, and nothing is written between the rows; with any share of a device, also if the result stays
- * there. Usage: map_rows_test [DEVICES [MEMORY [CASES [SEED [DRESS]]]]], by default of the CPU. DRESS: gpu, for the
- * kernel of GPUs (dress_layer). */
+ * there. hx_map_reduce_rows gives the values of its rows. Usage: map_rows_test [DEVICES [MEMORY [CASES [SEED
+ * [DRESS]]]]], by default of the CPU. DRESS: gpu, for the kernel of GPUs (dress_layer). */
 #include <stdint.h>
 
 #include "reference/data.h"
+#include "reference/ref.h"
 #include "runtime/backend/opencl/stream.h"
 #include "runtime/hx_map.h"
 #include "tests/check.h"
@@ -94,6 +95,81 @@ static void check_case(size_t rows, size_t cols) {
   if (!in_place) hx_free(hx, result.p);
 }
 
+/* Every reduction of the rows, whose elements are the same expression. */
+static void check_reduction(size_t rows, size_t cols) {
+  static const hx_op ops[] = {HX_SUM, HX_MIN, HX_MAX, HX_ARGMIN, HX_ARGMAX, HX_SUM_ABS, HX_SUM_SQUARES, HX_PROD};
+  static const float shares[] = {-1, 0, 0.4f, 1, 1};
+  const hx_op op = ops[draw(sizeof ops / sizeof ops[0])];
+  matrix in[INPUTS];
+  const void *inputs[INPUTS];
+  size_t ld[INPUTS], wrong = 0;
+  bool dense = true;
+  for (int i = 0; i < INPUTS; i++) {
+    in[i] = new_matrix(rows, cols, draw(4) == 0);
+    inputs[i] = in[i].p, ld[i] = in[i].ld;
+    dense = dense && ld[i] == cols;
+  }
+  hx_value *const out = hx_alloc(hx, (rows + 1) * sizeof *out);
+  float *const row = malloc(cols * sizeof *row);
+  if (!out || !row) exit(1);
+  for (size_t i = 0; i <= rows; i++) out[i].u64 = UNTOUCHED;
+  const hx_value a = {.f32 = 0.75f};
+  most_leaves = draw(2) ? 2 : SIZE_MAX;
+  hx_task t = hx_map_reduce_rows(op, kernel, inputs, dense && draw(2) ? NULL : ld, rows, cols, &a, out);
+  t.gpu_share = shares[draw(5)];
+  hx_report report;
+  CHECK_OK(hx_offload(hx, &t, &report));
+  shared += report.gpu_share > 0;
+  CHECK(report.recovered == 0, "%u chunks of %zu x %zu were recovered", report.recovered, rows, cols);
+  uint64_t units = 0;
+  for (uint32_t i = 0; i < report.device_count; i++) units += report.device[i].units;
+  CHECK(units == rows * cols, "%llu units of %zu x %zu", (unsigned long long)units, rows, cols);
+  for (size_t i = 0; i < rows && !wrong; i++) {
+    for (size_t j = 0; j < cols; j++) {
+      float x[INPUTS];
+      for (int k = 0; k < INPUTS; k++) memcpy(&x[k], &in[k].p[i * ld[k] + j], sizeof x[k]);
+      row[j] = value(0.75f, x[0], x[1], x[2]);
+    }
+    const hx_value want = ref_reduce(op, HX_F32, row, row, cols);
+    wrong = want.u64 != out[i].u64;
+    CHECK(!wrong, "op %d of row %zu of %zu x %zu, ld %zu %zu %zu, share %g, is %llx, not %llx", op, i, rows, cols,
+          ld[0], ld[1], ld[2], (double)t.gpu_share, (unsigned long long)out[i].u64, (unsigned long long)want.u64);
+  }
+  CHECK(out[rows].u64 == UNTOUCHED, "more than %zu results were written", rows);
+  free(row);
+  for (int i = 0; i < INPUTS; i++) hx_free(hx, in[i].p);
+  hx_free(hx, out);
+}
+
+static void check_refused_reductions(void) {
+  static float x[64];
+  static hx_value out[8];
+  const void *inputs[INPUTS] = {x, x, x};
+  const hx_value a = {.f32 = 1};
+  size_t ld[INPUTS] = {8, 7, 0};
+  hx_task t = hx_map_reduce_rows(HX_SUM, kernel, inputs, ld, 4, 8, &a, out);
+  CHECK_REFUSED(hx_offload(hx, &t, NULL), HX_INVALID_ARGUMENT, "ld of inputs[1] is 7");
+  ld[1] = 16;
+  t.map.op = HX_DOT;
+  CHECK_REFUSED(hx_offload(hx, &t, NULL), HX_INVALID_ARGUMENT, "HX_DOT");
+  t.map.op = HX_SUM;
+  t.map.out = (char *)out + 4;
+  CHECK_REFUSED(hx_offload(hx, &t, NULL), HX_INVALID_ARGUMENT, "not aligned to 8 bytes");
+  t.map.out = x + 32;
+  CHECK_REFUSED(hx_offload(hx, &t, NULL), HX_INVALID_ARGUMENT, "shares an element with inputs[1]");
+  t.map.ld_out = 2;
+  CHECK_REFUSED(hx_offload(hx, &t, NULL), HX_INVALID_ARGUMENT, "ld_out is 2");
+  t = hx_map_reduce_rows(HX_MAX, kernel, inputs, ld, 4, 0, &a, out);
+  CHECK_REFUSED(hx_offload(hx, &t, NULL), HX_INVALID_ARGUMENT, "n is 0: HX_MAX");
+  t = hx_map_reduce_rows(HX_MAX, kernel, inputs, ld, 0, 8, &a, NULL);
+  CHECK_OK(hx_offload(hx, &t, NULL));
+  for (int i = 0; i < 8; i++) out[i].u64 = UNTOUCHED;
+  t = hx_map_reduce_rows(HX_SUM, kernel, NULL, ld, 4, 0, NULL, out);
+  CHECK_OK(hx_offload(hx, &t, NULL));
+  CHECK(out[0].u64 == 0 && out[3].u64 == 0 && out[4].u64 == UNTOUCHED, "sums of no elements: %llx %llx %llx",
+        (unsigned long long)out[0].u64, (unsigned long long)out[3].u64, (unsigned long long)out[4].u64);
+}
+
 static void check_refusals(void) {
   static float x[64], out[64];
   const void *inputs[INPUTS] = {x, x + 1, x};
@@ -142,8 +218,9 @@ int main(int argc, char **argv) {
   CHECK_OK(hx_compile(hx, &source, &kernel));
   printf("map_rows_test: seed %llu, %lu cases\n", (unsigned long long)seed, cases);
   check_refusals();
+  check_refused_reductions();
   for (unsigned long i = 0; i < cases && checks_failed < 5; i++)
-    check_case(shapes[i % SHAPES][0], shapes[i % SHAPES][1]);
+    (i / SHAPES % 2 ? check_reduction : check_case)(shapes[i % SHAPES][0], shapes[i % SHAPES][1]);
   printf("map_rows_test: devices took part in %u tasks\n", shared);
   CHECK(shared || strcmp(s.devices, "cpu") == 0, "devices did nothing");
   hx_kernel_free(kernel);

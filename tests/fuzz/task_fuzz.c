@@ -191,7 +191,7 @@ static int lines_are_valid(const struct hx_lines_args *t) {
   return x == 0 || y == 0 ? 0 : x < 0 || y < 0 ? -1 : 1;
 }
 
-static size_t map_rows(const struct hx_map_args *t) { return t->rows ? t->rows : 1; }
+static size_t map_rows(const struct hx_map_args *t) { return t->rows || (t->op && t->ld_out) ? t->rows : 1; }
 
 /* The bytes from the first element of a map's array to its last one; false: they do not fit the address space. */
 static bool map_array_fits(const struct hx_map_args *t, uintptr_t p, size_t ld, wide *bytes) {
@@ -202,13 +202,15 @@ static bool map_array_fits(const struct hx_map_args *t, uintptr_t p, size_t ld, 
 }
 
 static bool map_reduction_fits(const struct hx_map_args *t) {
-  if (t->rows || t->ld || t->ld_out) return false;
-  if (t->op < HX_SUM || t->op > HX_PROD || t->op == HX_DOT || !t->out || (uintptr_t)t->out % 8) return false;
+  if (t->ld_out > 1 || (!t->ld_out && (t->rows || t->ld))) return false;
+  if (t->op < HX_SUM || t->op > HX_PROD || t->op == HX_DOT) return false;
+  if (map_rows(t) == 0) return true;
+  if (!t->out || (uintptr_t)t->out % 8 || (wide)(uintptr_t)t->out + (wide)map_rows(t) * 8 > UINTPTR_MAX) return false;
   return t->n > 0 || t->op < HX_MIN || t->op > HX_ARGMAX;
 }
 
 static bool map_fits(const struct hx_map_args *t) {
-  wide out_bytes = sizeof(hx_value), bytes;
+  wide out_bytes = (wide)map_rows(t) * sizeof(hx_value), bytes;
   const size_t ld_out = t->ld_out ? t->ld_out : t->n;
   if (!t->kernel || t->n > SIZE_MAX / 4 || (wide)t->n * map_rows(t) > SIZE_MAX / 4) return false;
   if (t->op && !map_reduction_fits(t)) return false;
@@ -216,6 +218,7 @@ static bool map_fits(const struct hx_map_args *t) {
   if (!t->op && !map_array_fits(t, (uintptr_t)t->out, ld_out, &out_bytes)) return false;
   const size_t kernel = (size_t)(t->kernel - kernels);
   if ((kSources[kernel].inputs && !t->inputs) || (kSources[kernel].parameters && !t->parameters)) return false;
+  if (map_rows(t) == 0) return true;
   for (unsigned i = 0; i < kSources[kernel].inputs; i++) {
     const uintptr_t x = (uintptr_t)t->inputs[i], out = (uintptr_t)t->out;
     const size_t ld = t->ld ? t->ld[i] : t->n;
@@ -262,6 +265,7 @@ static struct hx_map_args any_map(fuzz_input *in) {
   for (int i = 0; i < MOST_INPUTS; i++) ld[i] = rows & 2 ? any_extent(in, 300) : 0;
   if (rows & 6) t.ld = ld;
   if (rows & 8) t.ld_out = any_extent(in, 300);
+  if (t.op && rows & 16) t.ld_out = 1;
   return t;
 }
 

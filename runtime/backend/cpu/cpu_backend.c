@@ -7,6 +7,7 @@
 #include "runtime/backend/cpu/cpu_backend.h"
 #include "runtime/backend/cpu/packed.h"
 #include "runtime/backend/lines.h"
+#include "runtime/backend/mapped.h"
 #include "runtime/base/status.h"
 #include "runtime/base/thread.h"
 #include "runtime/base/thresholds.h"
@@ -223,36 +224,25 @@ static void compute_map(cpu_stream *stream, const hx__request *request, hx__chun
   }
 }
 
-/* The elements of a leaf are computed, then reduced while they are in the first cache: the slots are those of an array
- * of them. */
-static void reduce_map(const cpu_stream *stream, const hx__request *request, hx__chunk chunk, uint32_t *leaf) {
-  const hx__work *const w = request->work;
-  const hx__cpu_kernels *const cpu = stream->kernels;
-  hx__leaf_fn *const reduce = cpu->leaf[w->fields->op][w->fields->type];
-  for (size_t i = chunk.first; i < chunk.first + chunk.count; i++) {
-    const size_t n = hx__chunk_elements(w, (hx__chunk){i, 1});
-    const hx__inputs inputs = hx__inputs_from(w, i * HX__LEAF);
-    cpu->evaluate(&w->kernel->code, inputs.p, w->parameter, n, leaf);
-    reduce(leaf, NULL, n, HX__IN_L2, request->slots + i);
-  }
-}
-
-static __attribute__((noinline)) void reduce_map_on_stack(const cpu_stream *stream, const hx__request *request,
-                                                          hx__chunk chunk) {
+static __attribute__((noinline)) void reduce_map_on_stack(const cpu_stream *stream, const hx__work *w, hx__chunk chunk,
+                                                          uint64_t *slots) {
   _Alignas(CACHE_LINE) uint32_t leaf[HX__LEAF];
-  reduce_map(stream, request, chunk, leaf);
+  hx__reduce_mapped(stream->kernels, w, chunk, leaf, slots);
 }
 
 /* As compute_lines: small tasks must not allocate, and larger ones have less of the stack left. */
 static void compute_map_reduction(cpu_stream *stream, const hx__request *request, hx__chunk chunk) {
-  const bool small = request->work->units <= HX__ONE_THREAD_ELEMENTS;
+  const hx__work *const w = request->work;
+  const bool small = w->units <= HX__ONE_THREAD_ELEMENTS;
   scratch *const s = small ? NULL : take_scratch(stream, HX__LEAF * sizeof(uint32_t));
-  if (!s) {
-    reduce_map_on_stack(stream, request, chunk);
-    return;
+  uint64_t *const slots = request->slots + hx__first_slot(w, chunk.first);
+  if (s) {
+    hx__reduce_mapped(stream->kernels, w, chunk, s->p, slots);
+    return_scratch(stream, s);
+  } else {
+    reduce_map_on_stack(stream, w, chunk, slots);
   }
-  reduce_map(stream, request, chunk, s->p);
-  return_scratch(stream, s);
+  if (hx__slots_are_values(w)) hx__join_ones(w->fields->op, w->fields->type, slots, hx__chunk_slots(w, chunk));
 }
 
 static hx__outcome cpu_begin(hx__stream *stream, const hx__request *request) {

@@ -58,8 +58,11 @@ hx__cl_cut hx__cl_cut_of(const hx__cl_stream *stream, const hx__work *w) {
   const size_t bytes = (size_t)stream->device->base.max_alloc, most = bytes / sizeof(float);
   const bool stays = w->placement & HX__RESIDENT_C;
   const size_t block = min_size(bytes, stays ? LARGE_BLOCK_BYTES : HX__CL_RETAINED_BYTES) / sizeof(float);
-  if (w->by_lines) return cut_lines(most, block, &w->lines);
   const size_t leaves = hx__cl_most_leaves(w);
+  if (w->by_lines) {
+    const hx__cl_cut lines = cut_lines(most, block, &w->lines), map = cut_map(most, block, HX__CL_MOST_LEAVES);
+    return w->kernel && map.slices < lines.slices ? map : lines;
+  }
   const bool present = leaves == HX__CL_MOST_PRESENT_LEAVES;
   if (w->kernel && !(present && hx__cl_map_reduces(stream->device, w)))
     return cut_map(most, block, stays ? leaves : HX__CL_MOST_LEAVES);

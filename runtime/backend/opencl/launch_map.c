@@ -74,10 +74,10 @@ static hx__outcome launch_part(hx__cl_stream *stream, const hx__work *w, hx__map
 /* Writes the elements of a chunk one after the other, or (stays) to their places in the result that stays on the
  * device. */
 static hx__outcome launch_elements(hx__cl_stream *stream, const hx__work *w, hx__chunk chunk, cl_mem out, bool stays) {
-  const size_t n = hx__chunk_elements(w, chunk), first = chunk.first * HX__LEAF;
+  const hx__elements e = hx__elements_of(w, chunk);
   hx__outcome outcome = HX__DONE;
-  for (size_t done = 0; done < n && outcome == HX__DONE;) {
-    hx__map_part part = hx__map_part_at(w, first + done, n - done);
+  for (size_t done = 0; done < e.count && outcome == HX__DONE;) {
+    hx__map_part part = hx__map_part_at(w, e.first + done, e.count - done);
     if (part.rows > MOST_ROWS) part.rows = MOST_ROWS;
     outcome = stays ? launch_part(stream, w, part, out, part.row * w->ld_out + part.col, w->ld_out)
                     : launch_part(stream, w, part, out, done, part.cols);
@@ -126,7 +126,7 @@ hx__outcome hx__cl_launch_map_reduce(hx__cl_stream *stream, const hx__request *r
 
 hx__outcome hx__cl_map_to_view(hx__cl_stream *stream, const hx__request *request, hx__chunk chunk, hx__cl_view *view) {
   hx__cl_buffer *const elements = &stream->scratch.packed_a;
-  const size_t n = hx__chunk_elements(request->work, chunk);
+  const size_t n = hx__elements_of(request->work, chunk).count;
   const hx__outcome outcome = hx__cl_buffer_reserve(stream->device, elements, n * sizeof(uint32_t), CL_MEM_READ_WRITE);
   *view = (hx__cl_view){.mode = HX__MEMORY_COPY, .mem = elements->mem, .ld = n};
   return outcome == HX__DONE ? launch_elements(stream, request->work, chunk, elements->mem, false) : outcome;

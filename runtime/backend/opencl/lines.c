@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The launches of a chunk of lines. Each computes a rectangle: some lines, and of each the same elements. */
 #include "runtime/backend/opencl/arguments.h"
+#include "runtime/backend/opencl/maps.h"
 
 #define MOST_RECTANGLES 3u
 
@@ -38,6 +39,12 @@ typedef struct place {
   size_t line, stride;
 } place;
 
+/* The elements of a chunk that a user kernel has written one after the other. */
+static place place_of_elements(const hx__work *w, hx__chunk chunk, hx__cl_view elements) {
+  elements.first -= hx__elements_of(w, chunk).first;
+  return (place){elements, w->lines.line_stride, w->lines.stride};
+}
+
 /* The elements of a rectangle. Offsets are computed modulo 2^64: that of element 0 of line 0 may be negative. */
 static hx__outcome place_of(hx__cl_stream *stream, const hx__work *w, bool of_y, const rectangle *r, place *p) {
   const hx__lines *const l = &w->lines;
@@ -61,13 +68,18 @@ static void arg_place(args *a, const place *p) {
   arg_size(a, p->stride);
 }
 
-static hx__outcome launch_rectangle(hx__cl_stream *stream, const hx__work *w, const rectangle *r, size_t to,
-                                    cl_mem slots) {
+/* elements: of a user kernel; NULL: there is none. */
+static hx__outcome launch_rectangle(hx__cl_stream *stream, const hx__work *w, const place *elements, const rectangle *r,
+                                    size_t to, cl_mem slots) {
   const hx__lines *const l = &w->lines;
   const unsigned need = hx__need_index(hx__need_of(w, w->fields));
   const hx__kernel_row *const row = stream->device->program[need].row;
   place x, y;
-  hx__outcome outcome = place_of(stream, w, false, r, &x);
+  hx__outcome outcome = HX__DONE;
+  if (elements)
+    x = *elements;
+  else
+    outcome = place_of(stream, w, false, r, &x);
   y = x;
   if (outcome == HX__DONE && w->fields->op == HX_DOT) outcome = place_of(stream, w, true, r, &y);
   if (outcome == HX__DONE) outcome = hx__cl_await_uploads(stream);
@@ -99,7 +111,12 @@ hx__outcome hx__cl_launch_lines(hx__cl_stream *stream, const hx__request *reques
   to->bytes = hx__chunk_slots(w, chunk) * sizeof(uint64_t);
   hx__outcome outcome =
       hx__cl_buffer_reserve(stream->device, &to->out, to->bytes, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR);
+  place elements;
+  if (w->kernel && outcome == HX__DONE) {
+    outcome = hx__cl_map_to_view(stream, request, chunk, &elements.view);
+    elements = place_of_elements(w, chunk, elements.view);
+  }
   for (unsigned i = 0; i < count && outcome == HX__DONE; i++)
-    outcome = launch_rectangle(stream, w, &r[i], r[i].first - r[0].first, to->out.mem);
+    outcome = launch_rectangle(stream, w, w->kernel ? &elements : NULL, &r[i], r[i].first - r[0].first, to->out.mem);
   return outcome;
 }

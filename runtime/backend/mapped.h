@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The reduction of what a user kernel gives, by the kernels of the CPU. */
+#ifndef HX_BACKEND_MAPPED_H
+#define HX_BACKEND_MAPPED_H
+
+#include "cpu/cpu.h"
+#include "runtime/task/task.h"
+
+/* Stores the slots of a chunk of a map-reduce, with or without lines, in slots[0] and on. leaf: room for HX__LEAF
+ * elements, aligned to 64 bytes. */
+void hx__reduce_mapped(const hx__cpu_kernels *kernels, const hx__work *work, hx__chunk chunk, uint32_t *leaf,
+                       uint64_t *slots);
+
+/* The slot of one leaf. */
+uint64_t hx__reduce_mapped_leaf(const hx__cpu_kernels *kernels, const hx__work *work, size_t slot, uint32_t *leaf);
+
+#endif
