@@ -19,7 +19,7 @@
 #define UNTOUCHED 0xdeadbeefu
 
 static uint64_t seed, drawn;
-static unsigned shared;        /* tasks of which devices have done a part */
+static unsigned shared;         /* tasks of which devices have done a part */
 static unsigned longer_than[2]; /* expressions of more than 256 steps, of more than 384 */
 static size_t draw(size_t below) { return data_u64(seed, drawn++) % below; }
 #define PICK(list) (list)[draw(sizeof(list) / sizeof((list)[0]))]
@@ -119,8 +119,8 @@ static void check_case(hx_context *hx, unsigned depth, size_t most) {
   if (n > most) n = most - draw(200);
   const float share = PICK(shares);
   const hx_status s = hx_compile(hx, &source, &k);
-  if (s == HX_INVALID_ARGUMENT && (strstr(hx_error_detail(), "intermediate results") ||
-                                   strstr(hx_error_detail(), "more values"))) { /* limits */
+  if (s == HX_INVALID_ARGUMENT &&
+      (strstr(hx_error_detail(), "intermediate results") || strstr(hx_error_detail(), "more values"))) { /* limits */
     tree_free(t);
     return;
   }
