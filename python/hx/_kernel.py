@@ -12,7 +12,7 @@ from ._support import InvalidArgument
 
 # By hx_type: how struct writes a parameter.
 FORMATS = " fiI"
-RESERVED = ("self", "operation", "out", "gpu_share", "context")
+RESERVED = ("self", "operation", "axis", "out", "gpu_share", "context")
 
 
 def _declared(text: Optional[str]) -> List[Tuple[str, int]]:
@@ -76,10 +76,10 @@ class Kernel:
         context: Optional[Context] = None,
         **parameters: Any,
     ) -> Any:
-        """out[i] = f(x[i], y[i], ...) of arrays of one shape, which the result has, too; as NumPy's ufuncs, but without
-        broadcasting.
+        """out[i] = f(x[i], y[i], ...) of arrays of one shape, which the result has, too; as NumPy's ufuncs. Of NumPy's
+        broadcasting there is one case: an array with one axis may be a row that all rows of the others share.
 
-        Arrays that are not C-contiguous are copied, and such an out is refused. out may be one of the arrays.
+        Arrays whose rows are not C-contiguous are copied, and such an out is refused. out may be one of the arrays.
         TypeError: a dtype that differs from the kernel's, a parameter that is missing or unknown.
         hx.InvalidArgument: shapes differ, out overlaps an array in part, or a parameter does not fit its type.
         """
@@ -90,6 +90,7 @@ class Kernel:
         self,
         operation: str,
         *arrays: Any,
+        axis: Optional[int] = None,
         gpu_share: Optional[float] = None,
         context: Optional[Context] = None,
         **parameters: Any,
@@ -97,7 +98,8 @@ class Kernel:
         """The reduction of map(*arrays), in C order, without an array of it.
 
         operation: sum, prod, min, max, argmin, argmax, sum_abs or sum_squares. The result has the type and the bits of
-        hx's function of that name. hx.InvalidArgument: as for map, and for min, max, argmin, argmax of no element.
+        hx's function of that name. axis: the last one, for a result of each row; without it, no row may be shared.
+        hx.InvalidArgument: as for map, for another axis, and for min, max, argmin, argmax of no element.
         """
         values = self._values(parameters)
-        return self._kernel.reduce(operation, self._arrays(arrays), values, gpu_share, context)
+        return self._kernel.reduce(operation, self._arrays(arrays), values, axis, gpu_share, context)

@@ -10,12 +10,14 @@ typedef struct kernel_object {
   PyObject_HEAD hx_kernel *kernel;
 } kernel_object;
 
-/* Arrays of one call. They do not move, because operands may not. */
+/* Arrays of one call, as rows of their last axis. They do not move, because operands may not. */
 struct call {
   hxpy_operand in[HX_MAX_INPUTS], out;
   const void *inputs[HX_MAX_INPUTS];
+  size_t ld[HX_MAX_INPUTS]; /* 0: one row for all */
   hx_value parameters[HX_MAX_PARAMETERS];
-  size_t n;
+  int shaped; /* the input whose shape the results have: the one with the most axes */
+  size_t rows, cols;
 };
 
 /* Kernel(text, inputs, parameters, context) */
@@ -58,23 +60,65 @@ static bool has_type(const hxpy_operand *o, hx_type type) {
   return false;
 }
 
+/* The elements from row to row. 0: the array has to be copied. */
+static size_t row_distance(const hxpy_operand *o, size_t rows, size_t cols) {
+  int axes[PyBUF_MAX_NDIM];
+  const Py_buffer *v = &o->view;
+  Py_ssize_t stride;
+  if (contiguous(o)) return cols;
+  if (v->ndim < 2 || (cols > 1 && v->strides[v->ndim - 1] != 4)) return 0;
+  for (int i = 0; i < v->ndim - 1; i++) axes[i] = i;
+  if (!hxpy_flat(v, axes, v->ndim - 1, &stride)) return 0;
+  return rows < 2 ? cols : (size_t)stride >= cols ? (size_t)stride : 0;
+}
+
+/* The rows of all inputs. An input of one axis may be a row that all rows of the others share. */
+static bool find_rows(struct call *call, int count) {
+  const hxpy_operand *shaped = &call->in[call->shaped];
+  const int last = shaped->view.ndim - 1;
+  call->cols = last < 0 ? 1 : (size_t)shaped->view.shape[last];
+  call->rows = 1;
+  for (int i = 0; i < last; i++) call->rows *= (size_t)shaped->view.shape[i];
+  for (int i = 0; i < count; i++) {
+    hxpy_operand *o = &call->in[i];
+    const bool one_row = last > 0 && o->view.ndim == 1 && (size_t)o->view.shape[0] == call->cols;
+    if (!one_row && !same_shape(&shaped->view, &o->view)) {
+      return hxpy_refuse("%s has shape %s and %s has shape %s", shaped->name, hxpy_shape_text(&shaped->view), o->name,
+                         hxpy_shape_text(&o->view));
+    }
+    call->ld[i] = one_row ? 0 : row_distance(o, call->rows, call->cols);
+    if ((one_row ? !contiguous(o) : !call->ld[i]) && !hxpy_operand_copy(o, 'C')) return false;
+    if (!one_row && !call->ld[i]) call->ld[i] = call->cols;
+    call->inputs[i] = o->view.buf;
+  }
+  return true;
+}
+
 /* arrays: a tuple of (name, type, array). parameters: bytes, one hx_value after the other. */
 static bool get_inputs(struct call *call, PyObject *arrays, PyObject *parameters) {
+  const int count = (int)PyTuple_Size(arrays);
   memcpy(call->parameters, PyBytes_AsString(parameters), (size_t)PyBytes_Size(parameters));
-  for (Py_ssize_t i = 0; i < PyTuple_Size(arrays); i++) {
+  for (int i = 0; i < count; i++) {
     const char *name;
     int type;
     PyObject *array;
     hxpy_operand *o = &call->in[i];
     if (!PyArg_ParseTuple(PyTuple_GetItem(arrays, i), "siO", &name, &type, &array)) return false;
     if (!hxpy_operand_get(o, array, name) || !has_type(o, (hx_type)type)) return false;
-    if (i && !same_shape(&call->in[0].view, &o->view)) {
-      return hxpy_refuse("%s has shape %s and %s has shape %s", call->in[0].name, hxpy_shape_text(&call->in[0].view),
-                         name, hxpy_shape_text(&o->view));
+    if (o->view.ndim > call->in[call->shaped].view.ndim) call->shaped = i;
+  }
+  return find_rows(call, count);
+}
+
+/* A reduction of all elements has no rows: inputs that have are copied. */
+static bool join_rows(struct call *call, int count) {
+  for (int i = 0; i < count; i++) {
+    hxpy_operand *o = &call->in[i];
+    if (call->rows > 1 && call->ld[i] == 0) {
+      return hxpy_refuse("%s has one row for all; give an axis", o->name);
     }
     if (!contiguous(o) && !hxpy_operand_copy(o, 'C')) return false;
     call->inputs[i] = o->view.buf;
-    call->n = hxpy_operand_size(o);
   }
   return true;
 }
@@ -87,7 +131,7 @@ static void call_release(struct call *call) {
 /* A new reference to the array that is written, which `out` holds. */
 static PyObject *get_output(struct call *call, hx_type type, PyObject *out) {
   static const hxpy_cell cells[] = {[HX_F32] = HXPY_FLOAT32, [HX_I32] = HXPY_INT32, [HX_U32] = HXPY_UINT32};
-  const Py_buffer *first = &call->in[0].view;
+  const Py_buffer *first = &call->in[call->shaped].view;
   PyObject *result = out ? Py_NewRef(out) : hxpy_array(cells[type], first->ndim, first->shape);
   bool ok = result && hxpy_operand_get_output(&call->out, result, "out") && has_type(&call->out, type);
   if (ok && !same_shape(first, &call->out.view)) {
@@ -123,28 +167,65 @@ static PyObject *kernel_map(PyObject *self, PyObject *args) {
     result = get_output(&call, hx_kernel_type(k), out == Py_None ? NULL : out);
   }
   if (result) {
-    hx_task task = hx_map(k, call.inputs, call.n, call.parameters, call.out.view.buf);
+    hx_task task =
+        hx_map_rows(k, call.inputs, call.ld, call.rows, call.cols, call.parameters, call.out.view.buf, call.cols);
     if (!run(&task, share, context)) Py_CLEAR(result);
   }
   call_release(&call);
   return result;
 }
 
-/* reduce(operation, arrays, parameters, gpu_share, context) */
+/* The arguments of a reduction that are not arrays. */
+struct reduction {
+  hx_op op;
+  PyObject *axis, *share, *context;
+};
+
+static PyObject *reduce_all(struct call *call, int count, const hx_kernel *k, const struct reduction *r) {
+  hx_value value;
+  if (!join_rows(call, count)) return NULL;
+  hx_task task = hx_map_reduce(r->op, k, call->inputs, call->rows * call->cols, call->parameters, &value);
+  return run(&task, r->share, r->context) ? hxpy_scalar(hxpy_cell_of(r->op, hx_kernel_type(k)), &value) : NULL;
+}
+
+static PyObject *reduce_rows(struct call *call, const hx_kernel *k, const struct reduction *r) {
+  const Py_buffer *shaped = &call->in[call->shaped].view;
+  const hxpy_cell cell = hxpy_cell_of(r->op, hx_kernel_type(k));
+  hx_value *values = PyMem_Malloc((call->rows ? call->rows : 1) * sizeof *values);
+  if (!values) return PyErr_NoMemory();
+  hx_task task = hx_map_reduce_rows(r->op, k, call->inputs, call->ld, call->rows, call->cols, call->parameters, values);
+  PyObject *result = run(&task, r->share, r->context) ? hxpy_array(cell, shaped->ndim - 1, shaped->shape) : NULL;
+  Py_buffer view;
+  if (result && PyObject_GetBuffer(result, &view, PyBUF_WRITABLE) == 0) {
+    for (size_t i = 0; i < call->rows; i++) hxpy_store(cell, view.buf, i, &values[i]);
+    PyBuffer_Release(&view);
+  } else {
+    Py_CLEAR(result);
+  }
+  PyMem_Free(values);
+  return result;
+}
+
+static PyObject *reduce_call(struct call *call, int count, const hx_kernel *k, const struct reduction *r) {
+  int axes[PyBUF_MAX_NDIM], ndim = call->in[call->shaped].view.ndim;
+  if (r->axis == Py_None) return reduce_all(call, count, k, r);
+  if (hxpy_axes(r->axis, ndim, true, axes) != 1) return NULL;
+  if (axes[0] != ndim - 1) return hxpy_refuse("axis is %R; a kernel reduces the last axis, or all", r->axis);
+  return ndim == 1 ? reduce_all(call, count, k, r) : reduce_rows(call, k, r);
+}
+
+/* reduce(operation, arrays, parameters, axis, gpu_share, context) */
 static PyObject *kernel_reduce(PyObject *self, PyObject *args) {
   const hx_kernel *k = ((kernel_object *)self)->kernel;
-  PyObject *name, *arrays, *parameters, *share, *context, *result = NULL;
-  hx_op op;
-  if (!PyArg_ParseTuple(args, "OO!O!OO", &name, &PyTuple_Type, &arrays, &PyBytes_Type, &parameters, &share, &context) ||
-      !hxpy_op_named(name, &op)) {
+  PyObject *name, *arrays, *parameters, *result = NULL;
+  struct reduction r;
+  if (!PyArg_ParseTuple(args, "OO!O!OOO", &name, &PyTuple_Type, &arrays, &PyBytes_Type, &parameters, &r.axis, &r.share,
+                        &r.context) ||
+      !hxpy_op_named(name, &r.op)) {
     return NULL;
   }
   struct call call = {0};
-  hx_value value;
-  if (get_inputs(&call, arrays, parameters)) {
-    hx_task task = hx_map_reduce(op, k, call.inputs, call.n, call.parameters, &value);
-    if (run(&task, share, context)) result = hxpy_scalar(hxpy_cell_of(op, hx_kernel_type(k)), &value);
-  }
+  if (get_inputs(&call, arrays, parameters)) result = reduce_call(&call, (int)PyTuple_Size(arrays), k, &r);
   call_release(&call);
   return result;
 }

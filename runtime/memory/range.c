@@ -56,7 +56,8 @@ hx__array hx__array_of(const hx__work *w, size_t index) {
   }
   if (w->kernel) { /* an input of which every row is the first one has one */
     const size_t ld = w->ld[index];
-    return (hx__array){.p = w->input[index], .rows = ld ? w->units / w->cols : 1, .cols = w->cols, .ld = ld ? ld : w->cols};
+    return (hx__array){
+        .p = w->input[index], .rows = ld ? w->units / w->cols : 1, .cols = w->cols, .ld = ld ? ld : w->cols};
   }
   const hx_field *const field = &w->fields[index / 2];
   if (w->by_lines) {

@@ -87,6 +87,42 @@ class Maps(unittest.TestCase):
         with self.assertRaisesRegex(hx.InvalidArgument, "DOT"):
             k.reduce("dot", x, y)
 
+    def test_rows(self):
+        k = hx.Kernel("fabsf(x - y)", inputs="float x, float y")
+        wide, one = floats(rng(), (2, 90, 70)), floats(rng(), 45)
+        for x in (
+            floats(rng(), (31, 45)),
+            wide[0, 3:50, 7:52],
+            wide[:, ::2, :45],
+            wide[0, ::-1, :45],
+            wide[:, :2, 1:46],
+        ):
+            for y in (floats(rng(), x.shape), one, wide[0, :45, 5], np.asfortranarray(floats(rng(), x.shape))):
+                values = np.abs(x - y)
+                self.equal(k.map(x, y), values)
+                self.equal(k.map(y, x, gpu_share=0.5), values)
+                for name in ("sum", "prod", "min", "max", "argmin", "argmax", "sum_abs", "sum_squares"):
+                    for axis in (-1, x.ndim - 1):
+                        self.equal(k.reduce(name, x, y, axis=axis), getattr(hx, name)(values, axis=-1))
+                        self.equal(k.reduce(name, y, x, axis=axis, gpu_share=1), getattr(hx, name)(values, axis=-1))
+                if y.ndim == x.ndim:
+                    self.assertEqual(k.reduce("sum", x, y).tobytes(), hx.sum(values).tobytes())
+        x = np.arange(100, dtype=F32)
+        windows = np.lib.stride_tricks.sliding_window_view(x, 7)
+        self.equal(k.reduce("max", windows, np.zeros(7, F32), axis=1), windows.max(axis=1))
+        self.equal(k.reduce("max", x, x + 3, axis=0), F32(3))
+        self.equal(k.reduce("sum", wide[0, :, :0], wide[0, :, :0], axis=1), np.zeros(90, F32))
+        self.equal(k.reduce("max", wide[0, :0], wide[0, :0], axis=1), np.zeros(0, F32))
+        for call, text in (
+            (lambda: k.reduce("sum", wide[0], wide[0], axis=0), "last axis"),
+            (lambda: k.reduce("sum", wide[0], wide[0], axis=2), "2 dimensions"),
+            (lambda: k.reduce("sum", wide[0], wide[0, 0]), "y has one row for all"),
+            (lambda: k.reduce("sum", wide[0], wide[0, 0, 1:], axis=1), "shape"),
+            (lambda: k.reduce("max", wide[0, :, :0], wide[0, :, :0], axis=1), "no value"),
+        ):
+            with self.assertRaisesRegex(hx.InvalidArgument, text):
+                call()
+
     def test_sources(self):
         for source, text in (
             (("fabsf(x - z)", "float x"), "text 1:11"),
