@@ -101,10 +101,10 @@ typedef struct hx__cpu_kernels {
    * large for the caches. */
   void (*store)(const float *t, size_t ldt, size_t m, size_t n, float *c, size_t ldc, float beta, bool distant);
 
-  /* Computes an expression of n elements of each input: out[i] = f(inputs[0][i], ...). parameters: their bits. out may
-   * be an input, but not overlap one otherwise. Needs 20 KiB of stack. */
+  /* Computes an expression of n elements of each row: out[r * ld + i] = f(inputs[0][r * ld + i], ...). parameters:
+   * their bits. out may be an input, but not overlap one otherwise. Needs 28 KiB of stack. */
   void (*evaluate)(const hx__expr_code *code, const void *const *inputs, const uint32_t *parameters, size_t n,
-                   void *out);
+                   size_t rows, size_t ld, void *out);
 } hx__cpu_kernels;
 
 /* Whether the prefetching loop for HX__IN_DRAM is faster. It is on AMD's cores (Zen 4). Emerald Rapids reads equally

@@ -188,20 +188,20 @@ INLINED void step_run(const step *steps, size_t at) {
 }
 
 /* The elements after the last whole group, of which `bytes` are left, if no group that ends with them may be computed:
- * in copies, so that nothing is read or written beyond the arrays. */
-static __attribute__((noinline)) void step_run_rest(const hx__expr_code *code, step_arrays *arrays, step *steps,
+ * in copies, so that nothing is read or written beyond the arrays. The steps are bound to the copies then. */
+static __attribute__((noinline)) void step_run_rest(const hx__expr_code *code, const step_arrays *arrays, step *steps,
                                                     size_t at, size_t bytes) {
   char copy[HX__EXPR_INPUTS + 1][STEP_BYTES] __attribute__((aligned(HX__V_BYTES)));
-  char *const out = arrays->out + at;
+  step_arrays copies = {.parameters = arrays->parameters, .temporaries = arrays->temporaries};
   for (unsigned i = 0; i < code->inputs; i++) {
     memcpy(copy[i], (const char *)arrays->input[i] + at, bytes);
     memset(copy[i] + bytes, 0, STEP_BYTES - bytes);
-    arrays->input[i] = copy[i];
+    copies.input[i] = copy[i];
   }
-  arrays->out = copy[HX__EXPR_INPUTS];
-  step_bind(code, arrays, steps);
+  copies.out = copy[HX__EXPR_INPUTS];
+  step_bind(code, &copies, steps);
   step_run(steps, 0);
-  memcpy(out, arrays->out, bytes);
+  memcpy(arrays->out + at, copies.out, bytes);
 }
 
 /* Compilers take the vectors for arguments of the steps, and would leave the caller with their upper halves in use. */
@@ -219,18 +219,22 @@ static bool step_may_repeat(const hx__expr_code *code, const step_arrays *arrays
 }
 
 static void evaluate(const hx__expr_code *code, const void *const *inputs, const uint32_t *parameters, size_t n,
-                     void *out) {
+                     size_t rows, size_t ld, void *out) {
   char temporaries[HX__EXPR_TEMPORARIES * STEP_BYTES] __attribute__((aligned(HX__V_BYTES)));
   step steps[HX__EXPR_STEPS];
   const size_t bytes = n * sizeof(uint32_t), whole = bytes - bytes % STEP_BYTES;
   step_arrays arrays = {.parameters = parameters, .temporaries = temporaries, .out = out};
   for (unsigned i = 0; i < code->inputs; i++) arrays.input[i] = inputs[i];
-  if (whole) step_bind(code, &arrays, steps);
-  for (size_t at = 0; at < whole; at += STEP_BYTES) step_run(steps, at);
-  if (bytes > whole && whole && step_may_repeat(code, &arrays))
-    step_run(steps, bytes - STEP_BYTES); /* Some elements are computed twice, which is faster than copies. */
-  else if (bytes > whole)
-    step_run_rest(code, &arrays, steps, whole, bytes - whole);
+  const bool copies = bytes > whole && !(whole && step_may_repeat(code, &arrays));
+  for (size_t row = 0; row < rows; row++) {
+    const size_t begin = row * ld * sizeof(uint32_t);
+    if (whole && (row == 0 || copies)) step_bind(code, &arrays, steps);
+    for (size_t at = begin; at < begin + whole; at += STEP_BYTES) step_run(steps, at);
+    if (copies)
+      step_run_rest(code, &arrays, steps, begin + whole, bytes - whole);
+    else if (bytes > whole)
+      step_run(steps, begin + bytes - STEP_BYTES); /* Some elements are computed twice: faster than copies. */
+  }
   step_leave_vectors();
 }
 

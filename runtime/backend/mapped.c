@@ -9,7 +9,7 @@ static void evaluate(const hx__cpu_kernels *cpu, const hx__work *w, hx__elements
     const hx__map_part part = hx__map_part_at(w, e.first, e.count);
     for (size_t row = part.row; row < part.row + part.rows; row++, to += part.cols) {
       const hx__inputs inputs = hx__inputs_at(w, row, part.col);
-      cpu->evaluate(&w->kernel->code, inputs.p, w->parameter, part.cols, to);
+      cpu->evaluate(&w->kernel->code, inputs.p, w->parameter, part.cols, 1, 0, to);
     }
     e.first += part.rows * part.cols;
     e.count -= part.rows * part.cols;
