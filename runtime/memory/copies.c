@@ -133,9 +133,9 @@ static hx__copy *mirror_of(hx__memory *m, const hx__device *d, const hx__range *
 
 /* Whether completing a mirror for this array, in whole blocks, may read bytes while the run writes them. */
 static bool blocks_are_written(const hx__range *r, const hx__array *a, uintptr_t written, size_t bytes) {
-  const uintptr_t at = (uintptr_t)a->p, end = at + hx__array_bytes(a);
-  const uintptr_t first = r->advised + (at - r->advised) / HX__MIRROR_BLOCK * HX__MIRROR_BLOCK;
-  return written < end + HX__MIRROR_BLOCK && first < written + bytes;
+  const size_t at = (uintptr_t)a->p - r->advised, first = at / HX__MIRROR_BLOCK * HX__MIRROR_BLOCK;
+  const size_t end = at + hx__array_bytes(a) + HX__MIRROR_BLOCK, all = r->advised_end - r->advised;
+  return written < r->advised + (end < all ? end : all) && r->advised + first < written + bytes;
 }
 
 void hx__copies_find(hx__memory *m, hx__device *d, const hx__range *r, const void *written, size_t bytes,
