@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Mean, variance and Euclidean norm by map-reduces in one call, and by a plain OpenMP loop that adds in double. Mean
- * and variance are those of the distances from the first element, which are small and so lose little where the numbers
- * are large and near one another. statistics.c needs no kernel and reads the array once, but has not this accuracy.
+ * Mean, variance and Euclidean norm in one call, and by a plain OpenMP loop that adds in double. Mean and variance are
+ * those of the distances from the first element, which are small and so lose little if the numbers are large and near
+ * one another: a map-reduce with two operations. statistics.c needs no kernel, but has not this accuracy.
  * Build with -O3 -fopenmp.
  *     moments [N]      N elements (default 4194304) */
 #include "beside.h"
@@ -13,14 +13,14 @@ typedef struct moments {
 } moments;
 
 static moments by_hx(hx_context *hx, const hx_kernel *distance, size_t n, const float *x, hx_report *report) {
+  static const hx_field sums[] = {{.op = HX_SUM, .type = HX_F32}, {.op = HX_SUM_SQUARES, .type = HX_F32}};
   const void *const inputs[] = {x};
-  const hx_value origin = {.f32 = x[0]}, zero = {.f32 = 0};
-  hx_value sum, squares, all;
-  const hx_task tasks[] = {hx_map_reduce(HX_SUM, distance, inputs, n, &origin, &sum),
-                           hx_map_reduce(HX_SUM_SQUARES, distance, inputs, n, &origin, &squares),
-                           hx_map_reduce(HX_SUM_SQUARES, distance, inputs, n, &zero, &all)};
-  check(hx_offload_many(hx, tasks, 3, report));
-  return (moments){x[0] + hx_mean(HX_F32, sum, n), hx_variance(HX_F32, sum, squares, n), hx_norm(HX_F32, all)};
+  const hx_value origin = {.f32 = x[0]};
+  hx_value sum[2], all;
+  const hx_task tasks[] = {hx_map_reduce_fields(sums, 2, distance, inputs, n, &origin, sum),
+                           hx_reduce(HX_SUM_SQUARES, HX_F32, x, n, &all)};
+  check(hx_offload_many(hx, tasks, 2, report));
+  return (moments){x[0] + hx_mean(HX_F32, sum[0], n), hx_variance(HX_F32, sum[0], sum[1], n), hx_norm(HX_F32, all)};
 }
 
 static moments by_loop(size_t n, const float *x) {

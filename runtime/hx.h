@@ -12,12 +12,11 @@
  * The order of every rounding is part of this interface: docs/ARITHMETIC.md. README.md and `hx-bench env` list the
  * environment variables. Sizes are in elements unless a name ends in bytes; times are in seconds.
  *
- * Threads. Every function may be called from several threads at once, on one context or on several, and inside an
- * OpenMP region of the caller. While a task is in flight, nothing may write its inputs or touch its outputs. Tasks in
- * flight may share inputs but no outputs, and may end in any order. The caller has to see to this: hx does not detect
- * it. After a call has returned, no thread of hx or of a driver touches the caller's memory. hx changes neither the
- * affinity of the caller's threads nor their rounding mode. A thread that calls hx needs a stack of 64 KiB. A forked
- * child may go on using a context of its parent: hx then computes on the CPU, on one thread.
+ * Threads. Several threads may call any function at once, on one context or several, also in an OpenMP region. While a
+ * task is in flight, nothing may write its inputs or touch its outputs. Tasks in flight may share inputs but no
+ * outputs, and may end in any order. The caller sees to this. After a call has returned, no thread of hx or a driver
+ * touches the caller's memory. hx changes neither affinity nor rounding mode of the caller's threads. A thread that
+ * calls hx needs a stack of 64 KiB. A forked child may use a context of its parent: hx then uses one thread of the CPU.
  *
  * Errors. A function that returns hx_status writes its outputs only if it returns HX_OK, unless it says otherwise.
  * After any other status hx_error_detail() is one sentence that names the wrong value. A context that is NULL is
@@ -146,7 +145,7 @@ struct hx_matmul_args {
   bool trans_a, trans_b;
 };
 
-/* A task of hx_map or hx_map_rows (op: 0), of hx_map_reduce, or of hx_map_reduce_rows (ld_out: 1; hx_map.h). */
+/* A task of hx_map or hx_map_rows (op: 0), hx_map_reduce, hx_map_reduce_rows (ld_out: 1) or hx_map_reduce_fields. */
 struct hx_map_args {
   hx_op op;
   const struct hx_kernel *kernel;
@@ -154,8 +153,9 @@ struct hx_map_args {
   size_t n;
   const hx_value *parameters;
   void *out;
-  const size_t *ld;    /* of tasks with rows; NULL: these are n elements apart */
-  size_t rows, ld_out; /* the same; 0: one row, n elements */
+  const size_t *ld;             /* of tasks with rows; NULL: these are n elements apart */
+  size_t rows, ld_out, nfields; /* rows, ld_out: the same; 0: one row, n elements */
+  const hx_field *fields;       /* of hx_map_reduce_fields, with nfields of them; else NULL */
 };
 
 /* The products of a task of hx_matmul_batched. */

@@ -35,7 +35,8 @@ static void reduce_on_this_thread(const hx_context *hx, const hx__work *w) {
 static void reduce_map_on_this_thread(const hx_context *hx, const hx__work *w) {
   uint64_t slots[HX__STACK_SLOTS];
   compute_chunk(hx, w, slots);
-  *w->out = hx__join(w->fields->op, w->fields->type, slots, w->slices);
+  for (size_t f = 0; f < w->nfields; f++)
+    w->out[f] = hx__join(w->fields[f].op, w->fields[f].type, slots + f * w->slices, w->slices);
 }
 
 static void compute(const hx_context *hx, const hx__work *w) {

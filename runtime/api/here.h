@@ -13,7 +13,8 @@ void hx__compute_here(hx_context *hx, const hx__work *work);
 
 /* Whether the slots of a reduction fit on the stack of the calling thread. */
 static inline bool hx__fits_stack(const hx__work *w) {
-  return hx__slots_are_values(w) || hx__work_slots(w) <= HX__STACK_SLOTS;
+  const size_t together = w->kernel && w->nfields ? w->nfields : 1; /* otherwise one field after the other */
+  return hx__slots_are_values(w) || hx__work_slots(w) <= HX__STACK_SLOTS / together;
 }
 
 /* Traces a call, or a task of one, that began at from_ns and ends now. Without a trace it does nothing. */

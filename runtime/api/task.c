@@ -111,6 +111,15 @@ hx_task hx_map_rows(const hx_kernel *kernel, const void *const inputs[], const s
   return t;
 }
 
+hx_task hx_map_reduce_fields(const hx_field *fields, size_t nfields, const hx_kernel *kernel,
+                             const void *const inputs[], size_t n, const hx_value *parameters, hx_value *out) {
+  static const hx_field none; /* NULL: a task of hx_map_reduce */
+  hx_task t = hx_map_reduce(HX_SUM, kernel, inputs, nfields ? n : 0, parameters, out);
+  t.map.fields = nfields ? fields : &none;
+  t.map.nfields = nfields;
+  return t;
+}
+
 /* ld_out: the results are one after the other. */
 hx_task hx_map_reduce_rows(hx_op op, const hx_kernel *kernel, const void *const inputs[], const size_t ld[],
                            size_t rows, size_t cols, const hx_value *parameters, hx_value *out) {

@@ -18,23 +18,22 @@ static void evaluate(const hx__cpu_kernels *cpu, const hx__work *w, hx__elements
 
 void hx__reduce_mapped(const hx__cpu_kernels *cpu, const hx__work *w, hx__chunk chunk, uint32_t *leaf,
                        uint64_t *slots) {
-  const hx_op op = w->fields->op;
   const hx_type type = w->fields->type;
   const bool whole_lines = w->by_lines && w->lines.leaves == 1;
   for (size_t i = chunk.first; i < chunk.first + chunk.count; i++) {
     const hx__chunk slice = {i, 1};
     const hx__elements e = hx__elements_of(w, slice);
     evaluate(cpu, w, e, leaf);
-    if (whole_lines)
-      cpu->lines->rows[op][type](leaf, w->n, NULL, w->n, e.count / w->n, w->n, slots);
-    else
-      cpu->leaf[op][type](leaf, NULL, e.count, HX__IN_L2, slots);
+    if (whole_lines) cpu->lines->rows[w->fields->op][type](leaf, w->n, NULL, w->n, e.count / w->n, w->n, slots);
+    for (size_t f = 0; f < w->nfields && !whole_lines; f++)
+      cpu->leaf[w->fields[f].op][type](leaf, NULL, e.count, HX__IN_L2, slots + f * w->slices);
     slots += hx__chunk_slots(w, slice);
   }
 }
 
-uint64_t hx__reduce_mapped_leaf(const hx__cpu_kernels *cpu, const hx__work *w, size_t slot, uint32_t *leaf) {
+uint64_t hx__reduce_mapped_leaf(const hx__cpu_kernels *cpu, const hx__work *w, const hx_field *field, size_t slot,
+                                uint32_t *leaf) {
   const hx__elements e = hx__elements_of_slot(w, slot);
   evaluate(cpu, w, e, leaf);
-  return cpu->one_leaf[w->fields->op][w->fields->type](leaf, NULL, e.count);
+  return cpu->one_leaf[field->op][field->type](leaf, NULL, e.count);
 }

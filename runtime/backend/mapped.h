@@ -6,12 +6,13 @@
 #include "cpu/cpu.h"
 #include "runtime/task/task.h"
 
-/* Stores the slots of a chunk of a map-reduce, with or without lines, in slots[0] and on. leaf: room for HX__LEAF
- * elements, aligned to 64 bytes. */
+/* Stores the slots of a chunk of a map-reduce, with or without lines, in slots[0] and on; those of each further field
+ * work->slices after those of the field before. leaf: room for HX__LEAF elements, aligned to 64 bytes. */
 void hx__reduce_mapped(const hx__cpu_kernels *kernels, const hx__work *work, hx__chunk chunk, uint32_t *leaf,
                        uint64_t *slots);
 
-/* The slot of one leaf. */
-uint64_t hx__reduce_mapped_leaf(const hx__cpu_kernels *kernels, const hx__work *work, size_t slot, uint32_t *leaf);
+/* The slot of one leaf of a field. */
+uint64_t hx__reduce_mapped_leaf(const hx__cpu_kernels *kernels, const hx__work *work, const hx_field *field,
+                                size_t slot, uint32_t *leaf);
 
 #endif

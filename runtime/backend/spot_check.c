@@ -98,15 +98,15 @@ static bool line_is_right(const hx__request *request, size_t leaf, uint64_t slot
   return same_slot(w->fields, hx__compute_line_leaf(&place, w, leaf), slot);
 }
 
-static __attribute__((noinline)) bool mapped_leaf_is_right(const hx__request *request, size_t leaf, uint64_t slot) {
+static __attribute__((noinline)) bool mapped_leaf_is_right(const hx__request *request, const hx_field *f, size_t leaf,
+                                                           uint64_t slot) {
   _Alignas(64) uint32_t elements[HX__LEAF];
-  return same_slot(request->work->fields, hx__reduce_mapped_leaf(request->kernels, request->work, leaf, elements),
-                   slot);
+  return same_slot(f, hx__reduce_mapped_leaf(request->kernels, request->work, f, leaf, elements), slot);
 }
 
 static bool leaf_is_right(const hx__request *request, const hx_field *f, size_t leaf, uint64_t slot) {
   const hx__work *const w = request->work;
-  if (w->kernel) return mapped_leaf_is_right(request, leaf, slot);
+  if (w->kernel) return mapped_leaf_is_right(request, f, leaf, slot);
   if (w->by_lines) return line_is_right(request, leaf, slot);
   const size_t first = leaf * HX__LEAF, left = w->n - first, n = left < HX__LEAF ? left : HX__LEAF;
   const uint32_t *const x = f->x, *const y = f->y;

@@ -3,6 +3,7 @@
 #include <limits.h>
 #include <stdio.h>
 
+#include "runtime/base/operations.h"
 #include "runtime/task/check.h"
 
 /* An array of `rows` rows, `ld` elements apart. */
@@ -61,14 +62,17 @@ static void join_rows(hx__work *w) {
   w->cols = w->ld_out = w->n;
 }
 
-/* The results of the rows of a map-reduce. */
+/* The results of the rows, or of the operations, of a map-reduce. */
 static hx_status check_results(const struct hx_map_args *t, hx__work *w) {
-  const size_t count = w->by_lines ? t->rows : 1;
+  const size_t count = w->by_lines ? t->rows : w->nfields;
   if (!t->out) REFUSE("out is NULL");
   if (misaligned(t->out, 8)) REFUSE("out is %p: not aligned to 8 bytes", t->out);
   if (count > SIZE_MAX / sizeof(hx_value) || (uintptr_t)t->out > UINTPTR_MAX - count * sizeof(hx_value))
-    REFUSE("rows is %zu: their results overflow the address space", count);
-  if (t->n == 0 && hx__needs_an_element(t->op)) REFUSE("n is 0: %s has no value", hx__op_enumerator(t->op));
+    REFUSE("%s is %zu: their results overflow the address space", w->by_lines ? "rows" : "nfields", count);
+  if (t->fields && hx__ranges_share(t->out, count * sizeof(hx_value), t->fields, count * sizeof *t->fields))
+    REFUSE("out at %p overlaps fields at %p", t->out, (const void *)t->fields);
+  for (size_t f = 0; f < w->nfields && t->n == 0; f++)
+    if (hx__needs_an_element(w->fields[f].op)) REFUSE("n is 0: %s has no value", hx__op_enumerator(w->fields[f].op));
   return t->n ? check_inputs(w, t->out, count * sizeof(hx_value)) : HX_OK;
 }
 
@@ -80,17 +84,33 @@ static void make_lines(const struct hx_map_args *t, hx__work *w) {
   if (w->slices) hx__order_lines(w);
 }
 
+/* One operation, or a list of them. */
+static hx_status check_operations(const struct hx_map_args *t, hx__work *w) {
+  const hx_type type = hx__expr_type(&t->kernel->expr);
+  if (!t->fields && t->nfields) REFUSE("fields is NULL with nfields = %zu", t->nfields);
+  w->single = (hx_field){.op = t->op, .type = type};
+  w->fields = t->fields ? t->fields : &w->single;
+  w->nfields = t->fields ? t->nfields : 1;
+  for (size_t f = 0; f < w->nfields; f++) {
+    const hx_status s = hx__check_op(&w->fields[f]);
+    if (s != HX_OK) return s;
+    if (w->fields[f].op == HX_DOT)
+      REFUSE("op is HX_DOT, which has two arrays: write x * y in the expression and use HX_SUM");
+    if (w->fields[f].type != type)
+      REFUSE("type of fields[%zu] is %s; the kernel gives %s", f, hx__type_names[w->fields[f].type],
+             hx__type_names[type]);
+    w->needs |= hx__need_of(w, &w->fields[f]);
+  }
+  return HX_OK;
+}
+
 static hx_status check_reduction(const struct hx_map_args *t, hx__work *w) {
-  w->single = (hx_field){.op = t->op, .type = hx__expr_type(&t->kernel->expr)};
-  w->fields = &w->single;
-  w->nfields = 1;
   w->out = t->out;
-  const hx_status s = hx__check_op(&w->single);
+  if (t->fields && w->by_lines) REFUSE("ld_out is 1 with a list of fields, which has no rows");
+  const hx_status s = check_operations(t, w);
   if (s != HX_OK) return s;
-  if (t->op == HX_DOT) REFUSE("op is HX_DOT, which has two arrays: write x * y in the expression and use HX_SUM");
-  w->needs |= hx__need_of(w, &w->single);
-  if (w->by_lines && t->rows == 0) {
-    w->lines.count = 0;
+  if (hx__work_values(w) == 0) {
+    w->slices = 0;
     return HX_OK;
   }
   if (w->by_lines && t->n) join_rows(w);
@@ -104,10 +124,12 @@ hx_status hx__check_map(const struct hx_map_args *t, hx__work *w) {
   if (t->n > SIZE_MAX / ELEMENT) REFUSE("n is %zu: its bytes overflow size_t", t->n);
   if (t->op && t->ld_out > 1) REFUSE("ld_out is %zu in a map-reduce: 1 if there are rows, otherwise 0", t->ld_out);
   if (t->op && !t->ld_out && (t->rows || t->ld)) REFUSE("rows and ld are not zero in a map-reduce without rows");
+  if (!t->op && (t->fields || t->nfields)) REFUSE("fields and nfields are not zero in a map");
   const size_t rows = t->rows || (t->op && t->ld_out) ? t->rows : 1;
   w->kernel = t->kernel;
   w->map = t->op == 0;
   w->by_lines = t->op && t->ld_out;
+  w->lines.count = t->rows;
   w->cols = t->n ? t->n : 1;
   w->ld_out = t->ld_out ? t->ld_out : t->n;
   if (__builtin_mul_overflow(t->n, rows, &w->n) || w->n > SIZE_MAX / ELEMENT)

@@ -106,6 +106,50 @@ static void check_reduction(hx_context *hx, const tree *t, const hx_kernel *k, a
         (unsigned long long)out.u64, (unsigned long long)wanted.u64, tree_text(t), tree_inputs(t), tree_parameters(t));
 }
 
+/* Several operations in one task. */
+static void check_fields(hx_context *hx, const tree *t, const hx_kernel *k, arrays *a, size_t n, const uint32_t *values,
+                         float share) {
+  static const hx_op ops[] = {HX_SUM, HX_SUM_ABS, HX_SUM_SQUARES, HX_PROD, HX_MIN, HX_MAX, HX_ARGMIN, HX_ARGMAX};
+  enum { MOST_FIELDS = 11 };
+  hx_field fields[MOST_FIELDS];
+  hx_value out[MOST_FIELDS + 1];
+  const size_t count = draw(MOST_FIELDS + 1);
+  for (size_t f = 0; f < count; f++) fields[f] = (hx_field){.op = ops[draw(n ? 8 : 4)], .type = tree_type(t)};
+  for (size_t f = 0; f <= count; f++) out[f].u64 = UNTOUCHED;
+  hx_task task = hx_map_reduce_fields(fields, count, k, a->inputs, n, a->parameters, out);
+  task.gpu_share = share;
+  CHECK_OK(offload(hx, &task));
+  for (size_t f = 0; f < count; f++) {
+    const hx_value wanted = ref_reduce(fields[f].op, tree_type(t), values, values, n);
+    CHECK(out[f].u64 == wanted.u64, "field %zu of %zu, op %d of %zu, is %llx, not %llx: %s", f, count, fields[f].op, n,
+          (unsigned long long)out[f].u64, (unsigned long long)wanted.u64, tree_text(t));
+  }
+  CHECK(out[count].u64 == UNTOUCHED, "more than %zu results were written", count);
+}
+
+static void check_refused_fields(hx_context *hx) {
+  static const hx_kernel_source source = {.text = "x", .inputs = "int x"};
+  int x[8] = {0};
+  hx_field fields[2] = {{.op = HX_SUM, .type = HX_I32}, {.op = HX_MIN, .type = HX_F32}};
+  const void *inputs[] = {x};
+  hx_value out[2];
+  hx_kernel *k;
+  CHECK_OK(hx_compile(hx, &source, &k));
+  hx_task t = hx_map_reduce_fields(fields, 2, k, inputs, 8, NULL, out);
+  CHECK_REFUSED(hx_offload(hx, &t, NULL), HX_INVALID_ARGUMENT, "type of fields[1] is f32; the kernel gives i32");
+  fields[1].type = HX_I32;
+  t.map.n = 0;
+  CHECK_REFUSED(hx_offload(hx, &t, NULL), HX_INVALID_ARGUMENT, "HX_MIN has no value");
+  t.map.n = 8;
+  t.map.out = fields;
+  CHECK_REFUSED(hx_offload(hx, &t, NULL), HX_INVALID_ARGUMENT, "overlaps fields");
+  t = hx_map_reduce_fields(NULL, 2, k, inputs, 8, NULL, out);
+  CHECK_REFUSED(hx_offload(hx, &t, NULL), HX_INVALID_ARGUMENT, "fields is NULL");
+  t = hx_map_reduce_fields(NULL, 0, k, NULL, 8, NULL, NULL);
+  CHECK_OK(hx_offload(hx, &t, NULL));
+  hx_kernel_free(k);
+}
+
 static void check_case(hx_context *hx, unsigned depth, size_t most) {
   static const size_t sizes[] = {0,    1,    2,    3,     15,    16,    17,    31,    32,    33,   63,   64,
                                  65,   127,  128,  129,   255,   256,   257,   1000,  4095,  4096, 4097, 4160,
@@ -136,6 +180,7 @@ static void check_case(hx_context *hx, unsigned depth, size_t most) {
     for (size_t i = 0; i < n; i++) values[i] = tree_value(t, (const uint32_t *const *)a.inputs, a.parameters, i);
     CHECK(hx_kernel_type(k) == tree_type(t), "type %d", hx_kernel_type(k));
     check_reduction(hx, t, k, &a, n, values, share);
+    if (draw(2)) check_fields(hx, t, k, &a, n, values, share);
     check_map(hx, t, k, &a, n, values, share);
     free(values);
     arrays_free(&a);
@@ -146,6 +191,7 @@ static void check_case(hx_context *hx, unsigned depth, size_t most) {
 
 static void check_cases(hx_context *hx, unsigned long cases) {
   const unsigned failed = checks_failed;
+  check_refused_fields(hx);
   for (unsigned long c = 0; c < cases && checks_failed < failed + 5; c++)
     check_case(hx, 1 + (unsigned)(c % 5), c % 8 ? 300 : MOST);
   for (unsigned long c = 0; c < cases / 4 && checks_failed < failed + 5; c++) check_case(hx, 8, 300); /* long ones */

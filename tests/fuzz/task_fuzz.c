@@ -193,6 +193,8 @@ static int lines_are_valid(const struct hx_lines_args *t) {
 
 static size_t map_rows(const struct hx_map_args *t) { return t->rows || (t->op && t->ld_out) ? t->rows : 1; }
 
+static size_t map_results(const struct hx_map_args *t) { return t->op && t->fields ? t->nfields : map_rows(t); }
+
 /* The bytes from the first element of a map's array to its last one; false: they do not fit the address space. */
 static bool map_array_fits(const struct hx_map_args *t, uintptr_t p, size_t ld, wide *bytes) {
   const size_t rows = map_rows(t);
@@ -203,22 +205,31 @@ static bool map_array_fits(const struct hx_map_args *t, uintptr_t p, size_t ld, 
 
 static bool map_reduction_fits(const struct hx_map_args *t) {
   if (t->ld_out > 1 || (!t->ld_out && (t->rows || t->ld))) return false;
-  if (t->op < HX_SUM || t->op > HX_PROD || t->op == HX_DOT) return false;
-  if (map_rows(t) == 0) return true;
-  if (!t->out || (uintptr_t)t->out % 8 || (wide)(uintptr_t)t->out + (wide)map_rows(t) * 8 > UINTPTR_MAX) return false;
-  return t->n > 0 || t->op < HX_MIN || t->op > HX_ARGMAX;
+  if (t->fields ? t->ld_out != 0 : t->nfields != 0) return false;
+  const hx_field one = {t->op, hx_kernel_type(t->kernel), NULL, NULL};
+  const hx_field *const fields = t->fields ? t->fields : &one;
+  const size_t count = t->fields ? t->nfields : 1;
+  for (size_t f = 0; f < count; f++) {
+    if (fields[f].op < HX_SUM || fields[f].op > HX_PROD || fields[f].op == HX_DOT) return false;
+    if (fields[f].type != one.type) return false;
+    if (map_results(t) && t->n == 0 && fields[f].op >= HX_MIN && fields[f].op <= HX_ARGMAX) return false;
+  }
+  const uintptr_t out = (uintptr_t)t->out;
+  if (map_results(t) == 0) return true;
+  if (!out || out % 8 || (wide)out + (wide)map_results(t) * 8 > UINTPTR_MAX) return false;
+  return !t->fields || ranges_disjoint(out, (wide)count * 8, (uintptr_t)fields, (wide)count * sizeof *fields);
 }
 
 static bool map_fits(const struct hx_map_args *t) {
-  wide out_bytes = (wide)map_rows(t) * sizeof(hx_value), bytes;
+  wide out_bytes = (wide)map_results(t) * sizeof(hx_value), bytes;
   const size_t ld_out = t->ld_out ? t->ld_out : t->n;
   if (!t->kernel || t->n > SIZE_MAX / 4 || (wide)t->n * map_rows(t) > SIZE_MAX / 4) return false;
-  if (t->op && !map_reduction_fits(t)) return false;
+  if (t->op ? !map_reduction_fits(t) : t->fields || t->nfields) return false;
   if (t->n == 0) return true;
   if (!t->op && !map_array_fits(t, (uintptr_t)t->out, ld_out, &out_bytes)) return false;
   const size_t kernel = (size_t)(t->kernel - kernels);
   if ((kSources[kernel].inputs && !t->inputs) || (kSources[kernel].parameters && !t->parameters)) return false;
-  if (map_rows(t) == 0) return true;
+  if (map_rows(t) == 0 || map_results(t) == 0) return true;
   for (unsigned i = 0; i < kSources[kernel].inputs; i++) {
     const uintptr_t x = (uintptr_t)t->inputs[i], out = (uintptr_t)t->out;
     const size_t ld = t->ld ? t->ld[i] : t->n;
@@ -299,6 +310,15 @@ static hx_task any_task(fuzz_input *in, hx_field fields[MOST_FIELDS]) {
     t.lines.y_line_stride = any_extent(in, 24), t.lines.y_stride = any_extent(in, 24);
   } else if (t.kind == HX_MAP) {
     t.map = any_map(in);
+    if (t.map.op && fuzz_below(in, 4) == 3) {
+      const bool fits = fuzz_below(in, 8) && t.map.kernel;
+      t.map.nfields = fuzz_below(in, MOST_FIELDS + 1);
+      for (size_t i = 0; i < MOST_FIELDS; i++) fields[i] = any_field(in);
+      for (size_t i = 0; i < MOST_FIELDS && fits; i++) fields[i].type = hx_kernel_type(t.map.kernel);
+      t.map.fields = fuzz_below(in, 16) ? fields : NULL;
+      if (fuzz_below(in, 16)) t.map.rows = t.map.ld_out = 0, t.map.ld = NULL;
+      if (fuzz_below(in, 16) == 15) t.map.out = fields;
+    }
   } else if (t.kind == HX_REDUCE_SOA) {
     t.soa = (struct hx_soa_args){.nfields = fuzz_below(in, MOST_FIELDS + 1), .n = any_extent(in, 300)};
     for (size_t i = 0; i < MOST_FIELDS; i++) fields[i] = any_field(in);

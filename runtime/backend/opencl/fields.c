@@ -53,7 +53,7 @@ static unsigned program_of(hx__cl_stream *stream, hx__kernel_fields fields) {
 }
 
 bool hx__cl_fields_fuse(hx__cl_stream *stream, const hx__work *w, bool joins) {
-  const hx__kernel_row *const row = w->nfields > 1 ? row_of(stream->device) : NULL;
+  const hx__kernel_row *const row = w->nfields > 1 && !w->kernel ? row_of(stream->device) : NULL;
   bool fuse = false;
   if (!row) return false;
   for (size_t f = 0, count; f < w->nfields; f += count) {

@@ -18,7 +18,7 @@ static hx__outcome view_field(hx__cl_stream *stream, const hx__request *request,
                               hx__cl_view *x, hx__cl_view *y) {
   const hx__work *const w = request->work;
   const hx__cl_region region = {0, 1, chunk.first * HX__LEAF, hx__chunk_elements(w, chunk)};
-  hx__outcome outcome = w->kernel ? hx__cl_map_to_view(stream, request, chunk, x)
+  hx__outcome outcome = w->kernel ? hx__cl_map_to_view(stream, request, chunk, f == 0, x)
                                   : hx__cl_view_of(stream, &stream->operand[2 * f], region, x);
   *y = *x;
   if (outcome == HX__DONE && w->fields[f].op == HX_DOT)

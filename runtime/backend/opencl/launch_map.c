@@ -124,10 +124,11 @@ hx__outcome hx__cl_launch_map_reduce(hx__cl_stream *stream, const hx__request *r
   return outcome == HX__DONE ? launch_reduction(stream, request->work, chunk, to->join, to->out.mem) : outcome;
 }
 
-hx__outcome hx__cl_map_to_view(hx__cl_stream *stream, const hx__request *request, hx__chunk chunk, hx__cl_view *view) {
-  hx__cl_buffer *const elements = &stream->scratch.packed_a;
+hx__outcome hx__cl_map_to_view(hx__cl_stream *stream, const hx__request *request, hx__chunk chunk, bool launch,
+                               hx__cl_view *view) {
+  hx__cl_buffer *const elements = &stream->scratch.packed_b; /* packed_a has the slots of one of several fields */
   const size_t n = hx__elements_of(request->work, chunk).count;
   const hx__outcome outcome = hx__cl_buffer_reserve(stream->device, elements, n * sizeof(uint32_t), CL_MEM_READ_WRITE);
   *view = (hx__cl_view){.mode = HX__MEMORY_COPY, .mem = elements->mem, .ld = n};
-  return outcome == HX__DONE ? launch_elements(stream, request->work, chunk, elements->mem, false) : outcome;
+  return outcome == HX__DONE && launch ? launch_elements(stream, request->work, chunk, elements->mem, false) : outcome;
 }

@@ -113,7 +113,7 @@ hx__outcome hx__cl_launch_lines(hx__cl_stream *stream, const hx__request *reques
       hx__cl_buffer_reserve(stream->device, &to->out, to->bytes, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR);
   place elements;
   if (w->kernel && outcome == HX__DONE) {
-    outcome = hx__cl_map_to_view(stream, request, chunk, &elements.view);
+    outcome = hx__cl_map_to_view(stream, request, chunk, true, &elements.view);
     elements = place_of_elements(w, chunk, elements.view);
   }
   for (unsigned i = 0; i < count && outcome == HX__DONE; i++)

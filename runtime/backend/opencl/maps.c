@@ -46,8 +46,8 @@ static void add(hx__cl_device *d, const struct hx_kernel *kernel, hx_op op) {
   pthread_mutex_unlock(&d->lock);
 }
 
-/* The elements of lines are written and reduced. */
-static hx_op op_of(const hx__work *w) { return w->map || w->by_lines ? (hx_op)0 : w->fields->op; }
+/* The elements of lines, and those that several operations reduce, are written first. */
+static hx_op op_of(const hx__work *w) { return w->map || w->by_lines || w->nfields > 1 ? (hx_op)0 : w->fields->op; }
 
 /* The entry of a work: for a map-reduce whose one launch was refused that of the map, whose elements are reduced. */
 static hx__cl_map *entry_of(hx__cl_device *d, const hx__work *w) {

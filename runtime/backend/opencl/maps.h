@@ -25,10 +25,11 @@ bool hx__cl_map_reduces(hx__cl_device *device, const hx__work *work);
 const char *hx__cl_test_map(hx__stream *stream, const hx__cl_map *map, float *rate);
 
 /* Enqueues the map or the map-reduce of a chunk, which writes to->out; map_to_view: the elements of a map-reduce, as a
- * view of a buffer of the stream, if they cannot be reduced in the same launch. */
+ * view of a buffer of the stream, if they cannot be reduced in the same launch. Without `launch` they are there. */
 hx__outcome hx__cl_launch_map(hx__cl_stream *stream, const hx__request *request, hx__chunk chunk, hx__cl_inflight *to);
 hx__outcome hx__cl_launch_map_reduce(hx__cl_stream *stream, const hx__request *request, hx__chunk chunk,
                                      hx__cl_inflight *to);
-hx__outcome hx__cl_map_to_view(hx__cl_stream *stream, const hx__request *request, hx__chunk chunk, hx__cl_view *view);
+hx__outcome hx__cl_map_to_view(hx__cl_stream *stream, const hx__request *request, hx__chunk chunk, bool launch,
+                               hx__cl_view *view);
 
 #endif
