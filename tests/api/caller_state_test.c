@@ -232,7 +232,9 @@ enum { STACK_BYTES = SANITIZED ? 1 << 20 : 64 << 10, PAINT = 0x5a };
 static void call_kernels(hx_context *hx) {
   static float out[N];
   char text[256] = "";
-  hx_value value;
+  enum { ROWS = 5 };
+  const hx_field both[] = {{.op = HX_SUM, .type = HX_F32}, {.op = HX_MAX, .type = HX_F32}};
+  hx_value value, values[ROWS];
   hx_kernel *k = NULL;
   const hx_kernel_source source = {.text = text, .inputs = "float x, float y"};
   const void *inputs[] = {x, x};
@@ -244,6 +246,10 @@ static void call_kernels(hx_context *hx) {
     const hx_task map = hx_map(k, inputs, n, NULL, out), reduce = hx_map_reduce(HX_ARGMAX, k, inputs, n, NULL, &value);
     CHECK_OK(hx_offload(hx, &map, NULL));
     CHECK_OK(hx_offload(hx, &reduce, NULL));
+    const hx_task fields = hx_map_reduce_fields(both, 2, k, inputs, n, NULL, values);
+    const hx_task rows = hx_map_reduce_rows(HX_ARGMAX, k, inputs, NULL, ROWS, n / ROWS + 1, NULL, values);
+    CHECK_OK(hx_offload(hx, &fields, NULL));
+    if (n + ROWS <= N) CHECK_OK(hx_offload(hx, &rows, NULL));
   }
   hx_kernel_free(k);
 }

@@ -255,7 +255,9 @@ static void check_limits(void) {
   check_limit(repeated("", "(", 100000 / 8, "x"), "more than 64");
   check_limit(repeated("", "x?1:", 62, "2"), NULL);
   check_limit(repeated("", "x?1:", 200, "2"), "text 1:255: more than 64");
-  check_limit(repeated("x*3", "+x*3", 509, ""), NULL); /* x, 3, x * 3 and 509 sums */
+  check_limit(repeated("x*3", "+x*3", 380, ""), NULL); /* x * 3, saved, 380 sums, the end */
+  check_limit(repeated("x*3", "+x*3", 382, ""), "or 384 steps");
+  check_limit(repeated("x*3", "+x*3", 509, ""), "or 384 steps"); /* x, 3, x * 3 and 509 sums */
   check_limit(repeated("x*3", "+x*3", 510, ""), "text 1:2040: more than 512 values");
   char functions[400] = "0";
   for (int i = 1; i < 17; i++) sprintf(functions + strlen(functions), "+expf(x+%d)", i);
