@@ -70,6 +70,15 @@ HX_API hx_status hx_mpi_matmul(MPI_Comm grid, hx_context *hx, int m, int n, int 
                                const int *desca, const float *b, const int *descb, float beta, float *c,
                                const int *descc);
 
+/* Takes the place of a call of hx_mpi_reduce or hx_mpi_matmul that this rank cannot make, for example because it has no
+ * data. The other ranks, which call that function, do not wait in vain: all ranks get `status`, and "rank 3: why" as
+ * the sentence; or those of a lower rank that failed as well. Nothing has been written.
+ * status: an error. why: one sentence without a full stop; up to 480 bytes of it are told.
+ * HX_INVALID_ARGUMENT: status is HX_OK or no hx_status, or why is NULL (all ranks get this instead); MPI is not
+ *   initialized, or is finalized; comm is MPI_COMM_NULL or an intercommunicator (these on this rank alone).
+ * HX_OUT_OF_MEMORY, HX_DEVICE_FAILED: as for hx_mpi_reduce. */
+HX_API hx_status hx_mpi_refuse(MPI_Comm comm, hx_status status, const char *why);
+
 /* One sentence on the last failure of a function of this header in this thread; "" before the first, and never NULL. */
 HX_API const char *hx_mpi_error_detail(void);
 

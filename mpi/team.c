@@ -123,3 +123,14 @@ hx_status hx__mpi_agree(const hx__mpi_team *team, hx_status mine) {
   told.text[SENTENCE_BYTES - 1] = '\0';
   return hx__mpi_fail((hx_status)told.status, "rank %d: %.*s", first, SENTENCE_BYTES - 24, told.text);
 }
+
+hx_status hx_mpi_refuse(MPI_Comm comm, hx_status status, const char *why) {
+  hx__mpi_team team;
+  const hx_status joined = hx__mpi_join(comm, &team);
+  if (joined != HX_OK) return joined;
+  if (status <= HX_OK || status > HX_INTERNAL)
+    status = hx__mpi_fail(HX_INVALID_ARGUMENT, "status is %d, which is no error", (int)status);
+  else
+    status = why ? hx__mpi_fail(status, "%s", why) : hx__mpi_fail(HX_INVALID_ARGUMENT, "why is NULL");
+  return hx__mpi_agree(&team, status);
+}

@@ -218,6 +218,11 @@ static void check_errors(MPI_Comm comm, const int *grid) {
   for (int i = 0; i < 3000; i++) CHECK(x[i] == 0, "element %d was written", i);
   CHECK_MPI_REFUSED(hx_mpi_matmul(MPI_COMM_WORLD, hx, 0, 0, 0, 1, x, NULL, x, NULL, 0, x, NULL), HX_INVALID_ARGUMENT,
                     "Cartesian topology");
+  const int empty[9] = {1, -1, 0, 0, 1, 1, 0, 0, 1};
+  CHECK_MPI_REFUSED(rank == ranks - 1 ? hx_mpi_refuse(comm, HX_UNSUPPORTED, "there is no B")
+                                      : hx_mpi_matmul(comm, hx, 0, 0, 0, 1, x, empty, x, empty, 0, x, empty),
+                    HX_UNSUPPORTED, "there is no B");
+  CHECK(has_words(hx_mpi_error_detail(), name), "%s", hx_mpi_error_detail());
   free(x);
 }
 

@@ -135,6 +135,29 @@ static void check_errors(uint32_t *x) {
   if (ranks > 1) CHECK(out.u64 == 7, "%llu", (unsigned long long)out.u64);
 }
 
+/* The last rank makes no call. */
+static void refuse(uint32_t *x) {
+  hx_value out = {.u64 = 7};
+  const hx_task part = hx_reduce(HX_SUM, HX_F32, x, 10, &out);
+  const struct {
+    hx_status given, want;
+    const char *why, *words;
+  } rows[] = {{HX_UNSUPPORTED, HX_UNSUPPORTED, "there is no file", ": there is no file"},
+              {HX_OK, HX_INVALID_ARGUMENT, "", ": status is 0, which is no error"},
+              {HX_INTERNAL + 1, HX_INVALID_ARGUMENT, "", ": status is 7, which is no error"},
+              {HX_OUT_OF_MEMORY, HX_INVALID_ARGUMENT, NULL, ": why is NULL"}};
+  for (size_t i = 0; i < COUNT(rows); i++) {
+    char words[64];
+    snprintf(words, sizeof words, "rank %d%s", ranks - 1, rows[i].words);
+    if (rank == ranks - 1)
+      CHECK_MPI_REFUSED(hx_mpi_refuse(MPI_COMM_WORLD, rows[i].given, rows[i].why), rows[i].want, words);
+    else
+      CHECK_MPI_REFUSED(hx_mpi_reduce(MPI_COMM_WORLD, hx, &part), rows[i].want, words);
+  }
+  CHECK(out.u64 == 7, "%llu", (unsigned long long)out.u64);
+  CHECK_MPI_REFUSED(hx_mpi_refuse(MPI_COMM_NULL, HX_INTERNAL, "x"), HX_INVALID_ARGUMENT, "MPI_COMM_NULL");
+}
+
 static int handled;
 static void count_errors(MPI_Comm *comm, int *code, ...) {
   (void)comm, (void)code;
@@ -177,6 +200,7 @@ int main(int argc, char **argv) {
   compare_all(x, x + LONGEST);
   if (is_to_die) raise(SIGKILL); /* the other ranks are in the next call */
   check_errors(x);
+  refuse(x);
   fail_every_call(x);
   sum_both_ways(x);
   check_lost(hx, rank);
