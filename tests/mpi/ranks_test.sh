@@ -14,22 +14,7 @@ TMPDIR=$(mktemp -d -p /tmp)
 export TMPDIR HX_CACHE_DIR=off HX_LOG=error
 trap 'rm -rf "$TMPDIR"' EXIT
 
-launcher() {
-  case $1 in
-    openmpi) echo mpirun.openmpi ;;
-    mpich) echo mpiexec.mpich ;;
-  esac
-}
-
-# launch MPI RANKS PROGRAM ARGS...: a rank that waits for one that is dead is stopped after two minutes, which is a failure.
-launch() {
-  mpi=$1 ranks=$2
-  shift 2
-  case $mpi in
-    openmpi) timeout 120 mpirun.openmpi --allow-run-as-root --oversubscribe -n "$ranks" "$@" ;;
-    mpich) timeout 120 env LD_PRELOAD="$yield" mpiexec.mpich -n "$ranks" "$@" ;;
-  esac
-}
+. tests/mpi/launch.sh
 
 # run_all MPI PROGRAM: on every number of ranks.
 run_all() {

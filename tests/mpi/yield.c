@@ -8,7 +8,8 @@ __attribute__((visibility("default"))) unsigned ucp_worker_progress(void *worker
 
 unsigned ucp_worker_progress(void *worker) {
   static unsigned (*real)(void *);
-  if (!real) real = (unsigned (*)(void *))dlsym(RTLD_NEXT, "ucp_worker_progress");
+  /* RTLD_NEXT would not find it if Python has loaded MPICH, because that is not in the global scope. */
+  if (!real) real = (unsigned (*)(void *))dlsym(dlopen("libucp.so.0", RTLD_LAZY | RTLD_NOLOAD), "ucp_worker_progress");
   const unsigned progress = real(worker);
   if (!progress) sched_yield();
   return progress;
