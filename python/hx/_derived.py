@@ -14,10 +14,10 @@ from ._support import HX_DTYPES, InvalidArgument, as_array, dtype_error
 Axis = Union[None, int, Tuple[int, ...]]
 
 
-def _array(a: Any) -> NDArray[Any]:
+def _array(a: Any, name: str = "a") -> NDArray[Any]:
     """a as a NumPy array, without a copy if it is an array of any kind."""
-    array = a if isinstance(a, np.ndarray) else np.asarray(a if _is_buffer(a) else as_array("a", a))
-    return array if array.dtype in HX_DTYPES else dtype_error("a", array)
+    array = a if isinstance(a, np.ndarray) else np.asarray(a if _is_buffer(a) else as_array(name, a))
+    return array if array.dtype in HX_DTYPES else dtype_error(name, array)
 
 
 def _is_buffer(a: Any) -> bool:

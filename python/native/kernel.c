@@ -43,11 +43,6 @@ static void kernel_dealloc(PyObject *self) {
   Py_DECREF(type);
 }
 
-static bool contiguous(const hxpy_operand *o) {
-  Py_ssize_t stride;
-  return hxpy_flat(&o->view, NULL, o->view.ndim, &stride) && stride == 1;
-}
-
 static bool same_shape(const Py_buffer *a, const Py_buffer *b) {
   return a->ndim == b->ndim && (a->ndim == 0 || memcmp(a->shape, b->shape, (size_t)a->ndim * sizeof *a->shape) == 0);
 }
@@ -65,7 +60,7 @@ static size_t row_distance(const hxpy_operand *o, size_t rows, size_t cols) {
   int axes[PyBUF_MAX_NDIM];
   const Py_buffer *v = &o->view;
   Py_ssize_t stride;
-  if (contiguous(o)) return cols;
+  if (hxpy_contiguous(o)) return cols;
   if (v->ndim < 2 || (cols > 1 && v->strides[v->ndim - 1] != 4)) return 0;
   for (int i = 0; i < v->ndim - 1; i++) axes[i] = i;
   if (!hxpy_flat(v, axes, v->ndim - 1, &stride)) return 0;
@@ -87,7 +82,7 @@ static bool find_rows(struct call *call, int count) {
                          hxpy_shape_text(&o->view));
     }
     call->ld[i] = one_row ? 0 : row_distance(o, call->rows, call->cols);
-    if ((one_row ? !contiguous(o) : !call->ld[i]) && !hxpy_operand_copy(o, 'C')) return false;
+    if ((one_row ? !hxpy_contiguous(o) : !call->ld[i]) && !hxpy_operand_copy(o, 'C')) return false;
     if (!one_row && !call->ld[i]) call->ld[i] = call->cols;
     call->inputs[i] = o->view.buf;
   }
@@ -117,7 +112,7 @@ static bool join_rows(struct call *call, int count) {
     if (call->rows > 1 && call->ld[i] == 0) {
       return hxpy_refuse("%s has one row for all; give an axis", o->name);
     }
-    if (!contiguous(o) && !hxpy_operand_copy(o, 'C')) return false;
+    if (!hxpy_contiguous(o) && !hxpy_operand_copy(o, 'C')) return false;
     call->inputs[i] = o->view.buf;
   }
   return true;
@@ -137,7 +132,7 @@ static PyObject *get_output(struct call *call, hx_type type, PyObject *out) {
   if (ok && !same_shape(first, &call->out.view)) {
     ok = hxpy_refuse("out has shape %s; the inputs have shape %s", hxpy_shape_text(&call->out.view),
                      hxpy_shape_text(first));
-  } else if (ok && !contiguous(&call->out)) {
+  } else if (ok && !hxpy_contiguous(&call->out)) {
     ok = hxpy_refuse("out is not C-contiguous");
   }
   if (!ok) Py_CLEAR(result);

@@ -37,7 +37,7 @@ static bool fill(PyObject *module) {
   PyObject *task = add_type(module, "Task", &hxpy_task_spec);
   if (!context || !task || !add_type(module, "Block", &hxpy_block_spec) ||
       !add_type(module, "Registration", &hxpy_registration_spec) || !add_type(module, "View", &hxpy_view_spec) ||
-      !add_type(module, "Kernel", &hxpy_kernel_spec)) {
+      !add_type(module, "Kernel", &hxpy_kernel_spec) || !add_type(module, "Call", &hxpy_call_spec)) {
     return false;
   }
   hxpy_context_type_set(context);

@@ -98,6 +98,8 @@ void hxpy_operand_release(hxpy_operand *o);
 size_t hxpy_operand_size(const hxpy_operand *o);
 /* Whether the elements lie in memory without a gap, in any order of the axes. */
 bool hxpy_dense(const Py_buffer *v);
+/* Whether the elements lie in memory in C order and without a gap. */
+bool hxpy_contiguous(const hxpy_operand *o);
 /* Whether the elements that `count` axes span, the last one fastest, lie at one positive distance. axes NULL: all axes.
  * *stride: in elements; 1 if there are fewer than two elements. */
 bool hxpy_flat(const Py_buffer *v, const int *axes, int count, Py_ssize_t *stride);
@@ -140,6 +142,8 @@ typedef struct hxpy_reduction {
 bool hxpy_reduction_prepare(hxpy_reduction *r, hx_op op, PyObject *a, PyObject *b);
 hx_task hxpy_reduction_task(hxpy_reduction *r, float share);
 void hxpy_reduction_release(hxpy_reduction *r);
+/* False: dtypes or sizes differ, or with `vectors` one of them has not one dimension, and an exception is set. */
+bool hxpy_pair_fits(const hxpy_operand *a, const hxpy_operand *b, bool vectors);
 /* False: `op` has no value of n == 0 elements of `a`, and an exception is set. */
 bool hxpy_has_value(hx_op op, const hxpy_operand *a, size_t n);
 /* False: unknown, and an exception is set. */
@@ -166,8 +170,9 @@ void hxpy_product_explain(const hxpy_product *p);
 void hxpy_product_release(hxpy_product *p);
 extern PyMethodDef hxpy_matmul_functions[];
 
-/* task.c, memory.c, dlpack.c, kernel.c */
-extern PyType_Spec hxpy_task_spec, hxpy_block_spec, hxpy_registration_spec, hxpy_view_spec, hxpy_kernel_spec;
+/* task.c, memory.c, dlpack.c, kernel.c, call.c */
+extern PyType_Spec hxpy_task_spec, hxpy_block_spec, hxpy_registration_spec, hxpy_view_spec, hxpy_kernel_spec,
+    hxpy_call_spec;
 extern PyMethodDef hxpy_task_functions[];
 extern PyMethodDef hxpy_memory_functions[];
 void hxpy_task_type_set(PyObject *type);

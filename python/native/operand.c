@@ -131,6 +131,11 @@ bool hxpy_flat(const Py_buffer *v, const int *axes, int count, Py_ssize_t *strid
   return true;
 }
 
+bool hxpy_contiguous(const hxpy_operand *o) {
+  Py_ssize_t stride;
+  return hxpy_flat(&o->view, NULL, o->view.ndim, &stride) && stride == 1;
+}
+
 void hxpy_operand_span(const hxpy_operand *o, void **first, size_t *bytes) {
   const Py_buffer *v = &o->view;
   char *low = v->buf, *high = low + v->itemsize;

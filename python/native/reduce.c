@@ -14,6 +14,17 @@ bool hxpy_has_value(hx_op op, const hxpy_operand *a, size_t n) {
   return hxpy_refuse("a has shape %s: there is no element to choose from", hxpy_shape_text(&a->view));
 }
 
+bool hxpy_pair_fits(const hxpy_operand *a, const hxpy_operand *b, bool vectors) {
+  if (a->type != b->type) return hxpy_refuse("a and b have different dtypes");
+  if (hxpy_operand_size(a) != hxpy_operand_size(b)) {
+    return hxpy_refuse("a has shape %s and b has shape %s: their sizes differ", hxpy_shape_text(&a->view),
+                       hxpy_shape_text(&b->view));
+  }
+  if (!vectors || (a->view.ndim == 1 && b->view.ndim == 1)) return true;
+  return hxpy_refuse("a has shape %s and b has shape %s; dot takes vectors, hx.vdot and hx.matmul take more",
+                     hxpy_shape_text(&a->view), hxpy_shape_text(&b->view));
+}
+
 bool hxpy_reduction_prepare(hxpy_reduction *r, hx_op op, PyObject *a, PyObject *b) {
   bool index = op == HX_ARGMIN || op == HX_ARGMAX; /* counts in C order, whatever the order in memory */
   r->op = op;
@@ -27,11 +38,7 @@ bool hxpy_reduction_prepare(hxpy_reduction *r, hx_op op, PyObject *a, PyObject *
     return (!index && hxpy_dense(&r->a.view)) || hxpy_operand_copy(&r->a, index ? 'C' : 'K');
   }
   if (!hxpy_operand_get(&r->b, b, "b")) return false;
-  if (r->a.type != r->b.type) return hxpy_refuse("a and b have different dtypes");
-  if (hxpy_operand_size(&r->b) != r->n) {
-    return hxpy_refuse("a has shape %s and b has shape %s: their sizes differ", hxpy_shape_text(&r->a.view),
-                       hxpy_shape_text(&r->b.view));
-  }
+  if (!hxpy_pair_fits(&r->a, &r->b, false)) return false;
   if (!hxpy_flat(&r->a.view, NULL, r->a.view.ndim, &r->stride_a)) {
     r->stride_a = 1;
     if (!hxpy_operand_copy(&r->a, 'C')) return false;
@@ -81,13 +88,8 @@ static PyObject *with_axes(PyObject *scalar, int ndim) {
 static PyObject *reduce_whole(hxpy_context *c, hx_op op, const struct arguments *p, bool keepdims, float share) {
   hxpy_reduction r = {0};
   PyObject *result = NULL;
-  if (hxpy_reduction_prepare(&r, op, p->a, p->b)) {
-    if (p->vectors && (r.a.view.ndim != 1 || r.b.view.ndim != 1)) {
-      hxpy_refuse("a has shape %s and b has shape %s; dot takes vectors, hx.vdot and hx.matmul take more",
-                  hxpy_shape_text(&r.a.view), hxpy_shape_text(&r.b.view));
-    } else if (run_whole(c, &r, share)) {
-      result = hxpy_scalar(hxpy_cell_of(op, r.a.type), &r.value);
-    }
+  if (hxpy_reduction_prepare(&r, op, p->a, p->b) && (!p->vectors || hxpy_pair_fits(&r.a, &r.b, true))) {
+    if (run_whole(c, &r, share)) result = hxpy_scalar(hxpy_cell_of(op, r.a.type), &r.value);
     if (result && keepdims) result = with_axes(result, r.a.view.ndim);
   }
   hxpy_reduction_release(&r);
