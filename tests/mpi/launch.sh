@@ -15,7 +15,7 @@ launch() {
   mpi=$1 ranks=$2
   shift 2
   case $mpi in
-    openmpi) timeout 120 mpirun.openmpi --allow-run-as-root --oversubscribe -n "$ranks" "$@" ;;
-    mpich) timeout 120 env LD_PRELOAD="$yield" mpiexec.mpich -n "$ranks" "$@" ;;
+    openmpi) timeout 300 mpirun.openmpi --allow-run-as-root --oversubscribe -n "$ranks" "$@" ;;
+    mpich) timeout 300 env LD_PRELOAD="$yield" mpiexec.mpich -n "$ranks" "$@" ;;
   esac
 }
