@@ -1,12 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# run.sh SCALAPACK table: products and sums over 1 to 1024 simulated ranks, by libhx_mpi as it is, by ScaLAPACK's psgemm
-# and by MPI_Allreduce, in SimGrid's SMPI; prints the tables of docs/measurements/mpi-scaling.tsv (table: products or
-# sums). SCALAPACK is a folder with the source of ScaLAPACK 2.2. Needs Debian's libsimgrid-dev 3.32, gfortran and
-# libblas-dev. No product or sum is computed: hx_simulated.c and blas_simulated.c take their time. Messages are real code.
+# run.sh SCALAPACK products|sums: products and sums over 1 to 1024 simulated ranks, by libhx_mpi as it is, by ScaLAPACK's
+# psgemm and by MPI_Allreduce, in SimGrid's SMPI; prints the tables of docs/measurements/mpi-scaling.tsv. For one row:
+# run.sh SCALAPACK product SCALING PANEL hx|psgemm P Q N BLOCK. SCALAPACK is a folder with the source of ScaLAPACK 2.2.
+# Needs Debian's libsimgrid-dev 3.32, gfortran and libblas-dev. No product or sum is computed: hx_simulated.c and
+# blas_simulated.c take their time. The code that sends and receives is the real one.
 set -eu
 scalapack=$(readlink -f "$1")
-table=$2
+shift
 cd "$(dirname "$0")/../../.."
 here=bench/mpi/smpi
 scratch=$(mktemp -d -p /tmp)
@@ -14,8 +15,7 @@ trap 'rm -rf "$scratch"' EXIT
 
 # What libhx_mpi and BLACS receive is counted (count.c), and what SMPI lacks is replaced (ibcast.c).
 counted="-include bench/mpi/smpi/count.h -DMPI_Recv=counted_recv -DMPI_Irecv=counted_irecv -DMPI_Bcast=counted_bcast"
-replaced="-DMPI_Ibcast=simulated_ibcast -DMPI_Waitall=simulated_waitall -DMPI_Topo_test=simulated_topo_test
-  -DMPI_Type_indexed=simulated_type_indexed -DMPI_Type_free=simulated_type_free"
+replaced="-DMPI_Ibcast=simulated_ibcast -DMPI_Waitall=simulated_waitall -DMPI_Topo_test=simulated_topo_test"
 
 # compile PREFIX OPTIONS FILES: each file to an object of its name.
 compile() {
@@ -67,41 +67,53 @@ simulate() { # RANKS ARGUMENTS
 # Adds to a row of the program: efficiency (1 TFLOP/s a rank), SUMMA's bound, and COSMA's for the memory of the matrices.
 # The latter is 2x/sqrt(S) + S elements a rank, x = n^3 / ranks, with at most the memory x^(2/3) that it can use.
 product() { # SCALING PANEL BY P Q N BLOCK
-  scaling=$1 panel=$2
+  kind=$1 panel=$2
   shift 2
-  row=$(PANEL=$panel simulate $(($2 * $3)) "$@")
-  echo "$scaling	$panel	$row" | awk -F '\t' '{
+  row=$(PANEL=$panel IBCAST=$broadcast simulate $(($2 * $3)) "$@")
+  echo "$kind	$panel	$row" | awk -v "broadcast=$broadcast" -F '\t' '{
     p = $4 * $5; n = $6; x = n * n * n / p; S = 3 * n * n / p; most = x ^ (2 / 3); if (S > most) S = most
     bound = 4 * n * n * ($4 + $5 - 2)
-    printf "%s\t%s\t%d\t%d\t%d\t%d\t%d\t%s\t%.3f\t%s\t%d\t%s\t%s\t%d\n", $1, $3, p, $4, n, $7, $2, $8,
-      2 * x / 1e12 / $8, $9, bound, bound ? sprintf("%.4f", $9 / bound) : "", $10, p > 1 ? 4 * (2 * x / sqrt(S) + S) : 0 }'
+    printf "%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t", $1, $3, $3 == "hx" ? broadcast : "binomial", p, $4, n, $7, $2
+    printf "%s\t%.3f\t%s\t%.0f\t%s\t", $8, 2 * x / 1e12 / $8, $9, bound, bound ? sprintf("%.4f", $9 / bound) : ""
+    printf "%s\t%.0f\n", $10, (p > 1) ? 4 * (2 * x / sqrt(S) + S) : 0 }'
+}
+
+# Strong scaling: n is 16384. Weak: 1024 rows of each matrix on a rank.
+size() { # SCALING SIDE
+  [ "$1" = strong ] && echo 16384 || echo $((1024 * $2))
 }
 
 products() {
-  printf 'scaling\tby\tranks\tP=Q\tn\tblock\tpanel\tseconds\tefficiency\tbytes received\tbound\tratio\tmost by a rank\tCOSMA'"'"'s bound\n'
-  for side in 1 2 4 8 16 32; do
-    for by in hx psgemm; do
-      product strong 512 "$by" "$side" "$side" 16384 512
-      product weak 512 "$by" "$side" "$side" $((1024 * side)) 512
+  printf 'scaling\tby\tbroadcast\tranks\tP=Q\tn\tblock\tpanel\tseconds\tefficiency\tbytes received\tbound\tratio\t'
+  printf 'most by a rank\tCOSMA bound\n'
+  for scaling in strong weak; do
+    for side in 1 2 4 8 16 32; do
+      n=$(size "$scaling" "$side")
+      product "$scaling" 512 hx "$side" "$side" "$n" 512
+      product "$scaling" 512 psgemm "$side" "$side" "$n" 512
     done
+    n=$(size "$scaling" 8)
+    product "$scaling" 512 hx 8 8 "$n" 64 # each rank has lines of each panel
+    product "$scaling" 32 psgemm 8 8 "$n" 64
   done
-  for side in 2 4 8; do
-    product strong 512 hx "$side" "$side" 16384 $((512 / side))
-    product strong 32 psgemm "$side" "$side" 16384 64
-    product weak 512 hx "$side" "$side" $((1024 * side)) $((512 / side))
-    product weak 32 psgemm "$side" "$side" $((1024 * side)) 64
+  broadcast=chain
+  for side in 16 32; do
+    product strong 512 hx "$side" "$side" 16384 512
   done
 }
 
 sums() {
   printf 'scaling\tby\tranks\telements\tseconds\tmost bytes of elements by a rank\n'
-  for ranks in 1 4 16 64 256 1024; do
-    for by in hx-sum allreduce; do
-      printf 'strong\t%s\n' "$(simulate "$ranks" "$by" "$ranks" 1 10000000000 0)"
-      printf 'weak\t%s\n' "$(simulate "$ranks" "$by" "$ranks" 1 "${ranks}00000000" 0)"
+  for scaling in strong weak; do
+    for ranks in 1 4 16 64 256 1024; do
+      for by in hx-sum allreduce; do
+        n=$([ $scaling = strong ] && echo 10000000000 || echo "${ranks}00000000")
+        printf '%s\t%s\n' "$scaling" "$(simulate "$ranks" "$by" "$ranks" 1 "$n" 0)"
+      done
     done
   done
 }
 
+broadcast=openmpi
 build
-"$table"
+"$@"
