@@ -84,7 +84,7 @@ size() { # SCALING SIDE
 }
 
 products() {
-  printf 'scaling\tby\tbroadcast\tranks\tP=Q\tn\tblock\tpanel\tseconds\tefficiency\tbytes received\tbound\tratio\t'
+  printf 'scaling\tby\tbroadcast\tranks\tP\tn\tblock\tpanel\tseconds\tefficiency\tbytes received\tbound\tratio\t'
   printf 'most by a rank\tCOSMA bound\n'
   for scaling in strong weak; do
     for side in 1 2 4 8 16 32; do
