@@ -89,9 +89,10 @@ HX_API hx_task hx_map_reduce_fields(const hx_field *fields, size_t nfields, cons
                                     const void *const inputs[], size_t n, const hx_value *parameters, hx_value *out);
 
 /* The task out[i] = op over row i of the matrices of hx_map_rows, with the bits of hx_map_reduce for that row:
- *     for (i = 0; i < rows; i++) out[i] = op over j < cols of f(inputs[0][i * ld[0] + j], inputs[1][i * ld[1] + j],
- * ...); such as the distances of many points from one, whose ld is 0. HX_ARGMIN and HX_ARGMAX give the index in the
- * row. out: rows results. rows == 0: HX_OK, out is not touched. HX_INVALID_ARGUMENT: as for hx_map_rows and
+ *     for (i = 0; i < rows; i++)
+ *       out[i] = op over j < cols of f(inputs[0][i * ld[0] + j], inputs[1][i * ld[1] + j], ...);
+ * such as the distances of many points from one, whose ld is 0. HX_ARGMIN and HX_ARGMAX give the index in the row.
+ * out: rows results. rows == 0: HX_OK, out is not touched. HX_INVALID_ARGUMENT: as for hx_map_rows and
  * hx_map_reduce. */
 HX_API hx_task hx_map_reduce_rows(hx_op op, const hx_kernel *kernel, const void *const inputs[], const size_t ld[],
                                   size_t rows, size_t cols, const hx_value *parameters, hx_value *out);
