@@ -71,7 +71,7 @@ HX_API hx_status hx_mpi_matmul(MPI_Comm grid, hx_context *hx, int m, int n, int 
                                const int *descc);
 
 /* Takes the place of a call of hx_mpi_reduce or hx_mpi_matmul that this rank cannot make, for example because it has no
- * data. The other ranks, which call that function, do not wait in vain: all ranks get `status`, and "rank 3: why" as
+ * data. The other ranks, which call that function, do not wait for it: all ranks get `status`, and "rank 3: why" as
  * the sentence; or those of a lower rank that failed as well. Nothing has been written.
  * status: an error. why: one sentence without a full stop; up to 480 bytes of it are told.
  * HX_INVALID_ARGUMENT: status is HX_OK or no hx_status, or why is NULL (all ranks get this instead); MPI is not

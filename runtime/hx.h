@@ -14,7 +14,7 @@
  *
  * Threads. Several threads may call any function at once, on one context or several, also in an OpenMP region. While a
  * task is in flight, nothing may write its inputs or touch its outputs. Tasks in flight may share inputs but no
- * outputs, and may end in any order. The caller sees to this. After a call has returned, no thread of hx or a driver
+ * outputs, and may end in any order. hx does not check this. After a call has returned, no thread of hx or a driver
  * touches the caller's memory. hx changes neither affinity nor rounding mode of the caller's threads. A thread that
  * calls hx needs a stack of 64 KiB. A forked child may use a context of its parent: hx then uses one thread of the CPU.
  *

@@ -2,17 +2,11 @@
  * product hx|psgemm P Q M N K MB NB: one product over a grid of P x Q ranks, all matrices in blocks of MB x NB, by
  * hx_mpi_matmul or by ScaLAPACK's psgemm. Prints the hash of C, which does not depend on where its elements are.
  * measure.sh builds and runs it. */
+#include "bench/mpi/scalapack.h"
 #include "mpi/hx_mpi.h"
 #include "reference/data.h"
 #include "reference/ref.h"
 #include "tests/check.h"
-
-extern void Cblacs_get(int context, int what, int *value);
-extern void Cblacs_gridinit(int *context, const char *order, int rows, int columns);
-extern void psgemm_(const char *trans_a, const char *trans_b, const int *m, const int *n, const int *k,
-                    const float *alpha, const float *a, const int *ia, const int *ja, const int *desca, const float *b,
-                    const int *ib, const int *jb, const int *descb, const float *beta, float *c, const int *ic,
-                    const int *jc, const int *descc);
 
 static int grid[2], at[2];
 

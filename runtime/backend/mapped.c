@@ -1,18 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The elements of a leaf, or of the lines of a slice, are computed, then reduced while they are in the first cache: the
- * slots are those of an array of them. */
+ * A map-reduce computes the elements of a leaf, or of the lines of a slice, then reduces them while they are in the
+ * first cache: the slots are those of an array of them. */
 #include "runtime/backend/mapped.h"
 
-/* Elements, counted row by row. */
-static void evaluate(const hx__cpu_kernels *cpu, const hx__work *w, hx__elements e, uint32_t *to) {
-  while (e.count) {
-    const hx__map_part part = hx__map_part_at(w, e.first, e.count);
-    for (size_t row = part.row; row < part.row + part.rows; row++, to += part.cols) {
+/* Whether the rows of all inputs are `ld` elements apart, so that one call computes several. */
+static bool rows_are_alike(const hx__work *w, size_t ld) {
+  for (unsigned i = 0; i < w->kernel->expr.inputs; i++)
+    if (w->ld[i] != ld) return false;
+  return true;
+}
+
+void hx__map_elements(const hx__cpu_kernels *cpu, const hx__work *w, hx__elements e, uint32_t *to) {
+  const size_t ld = to ? w->cols : w->ld_out;
+  const bool alike = rows_are_alike(w, ld);
+  for (size_t done = 0; done < e.count;) {
+    const hx__map_part part = hx__map_part_at(w, e.first + done, e.count - done);
+    const size_t at_once = alike ? part.rows : 1;
+    for (size_t row = part.row; row < part.row + part.rows; row += at_once) {
       const hx__inputs inputs = hx__inputs_at(w, row, part.col);
-      cpu->evaluate(&w->kernel->code, inputs.p, w->parameter, part.cols, 1, 0, to);
+      uint32_t *const out = to ? to + done : (uint32_t *)w->map_out + row * ld + part.col;
+      cpu->evaluate(&w->kernel->code, inputs.p, w->parameter, part.cols, at_once, ld, out);
+      done += at_once * part.cols;
     }
-    e.first += part.rows * part.cols;
-    e.count -= part.rows * part.cols;
   }
 }
 
@@ -23,7 +32,7 @@ void hx__reduce_mapped(const hx__cpu_kernels *cpu, const hx__work *w, hx__chunk 
   for (size_t i = chunk.first; i < chunk.first + chunk.count; i++) {
     const hx__chunk slice = {i, 1};
     const hx__elements e = hx__elements_of(w, slice);
-    evaluate(cpu, w, e, leaf);
+    hx__map_elements(cpu, w, e, leaf);
     if (whole_lines) cpu->lines->rows[w->fields->op][type](leaf, w->n, NULL, w->n, e.count / w->n, w->n, slots);
     for (size_t f = 0; f < w->nfields && !whole_lines; f++)
       cpu->leaf[w->fields[f].op][type](leaf, NULL, e.count, HX__IN_L2, slots + f * w->slices);
@@ -34,6 +43,6 @@ void hx__reduce_mapped(const hx__cpu_kernels *cpu, const hx__work *w, hx__chunk 
 uint64_t hx__reduce_mapped_leaf(const hx__cpu_kernels *cpu, const hx__work *w, const hx_field *field, size_t slot,
                                 uint32_t *leaf) {
   const hx__elements e = hx__elements_of_slot(w, slot);
-  evaluate(cpu, w, e, leaf);
+  hx__map_elements(cpu, w, e, leaf);
   return cpu->one_leaf[field->op][field->type](leaf, NULL, e.count);
 }

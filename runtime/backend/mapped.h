@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The reduction of what a user kernel gives, by the kernels of the CPU. */
+ * User kernels on the CPU: the elements of a map, and the reduction of what a kernel gives. */
 #ifndef HX_BACKEND_MAPPED_H
 #define HX_BACKEND_MAPPED_H
 
 #include "cpu/cpu.h"
 #include "runtime/task/task.h"
+
+/* Computes elements, counted row by row. to: where they are stored one after the other; NULL: to the result of a map.
+ */
+void hx__map_elements(const hx__cpu_kernels *kernels, const hx__work *work, hx__elements elements, uint32_t *to);
 
 /* Stores the slots of a chunk of a map-reduce, with or without lines, in slots[0] and on; those of each further field
  * work->slices after those of the field before. leaf: room for HX__LEAF elements, aligned to 64 bytes. */

@@ -9,16 +9,10 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "bench/mpi/scalapack.h"
 #include "bench/mpi/smpi/count.h"
 #include "mpi/cyclic.h"
 #include "mpi/hx_mpi.h"
-
-extern void Cblacs_get(int context, int what, int *value);
-extern void Cblacs_gridinit(int *context, const char *order, int rows, int columns);
-extern void psgemm_(const char *trans_a, const char *trans_b, const int *m, const int *n, const int *k,
-                    const float *alpha, const float *a, const int *ia, const int *ja, const int *desca, const float *b,
-                    const int *ib, const int *jb, const int *descb, const float *beta, float *c, const int *ic,
-                    const int *jc, const int *descc);
 
 typedef struct call {
   const char *by;

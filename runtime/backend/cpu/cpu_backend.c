@@ -209,30 +209,6 @@ static void compute_reduction(const cpu_stream *stream, const hx__request *reque
   }
 }
 
-/* Whether the rows of all arrays are as far apart, so that one call computes several. */
-static bool rows_are_alike(const hx__work *w) {
-  for (unsigned i = 0; i < w->kernel->expr.inputs; i++)
-    if (w->ld[i] != w->ld_out) return false;
-  return true;
-}
-
-static void compute_map(cpu_stream *stream, const hx__request *request, hx__chunk chunk) {
-  const hx__work *const w = request->work;
-  const bool alike = rows_are_alike(w);
-  size_t at = chunk.first * HX__LEAF, left = hx__chunk_elements(w, chunk);
-  while (left) {
-    const hx__map_part part = hx__map_part_at(w, at, left);
-    const size_t at_once = alike ? part.rows : 1;
-    for (size_t row = part.row; row < part.row + part.rows; row += at_once) {
-      const hx__inputs inputs = hx__inputs_at(w, row, part.col);
-      stream->kernels->evaluate(&w->kernel->code, inputs.p, w->parameter, part.cols, at_once, w->ld_out,
-                                (uint32_t *)w->map_out + row * w->ld_out + part.col);
-    }
-    at += part.rows * part.cols;
-    left -= part.rows * part.cols;
-  }
-}
-
 static __attribute__((noinline)) void reduce_map_on_stack(const cpu_stream *stream, const hx__work *w, hx__chunk chunk,
                                                           uint64_t *slots) {
   _Alignas(CACHE_LINE) uint32_t leaf[HX__LEAF];
@@ -270,8 +246,10 @@ static hx__outcome cpu_submit(hx__stream *base, const hx__request *request, hx__
   *inflight = NULL;
   if (request->work->matmul)
     compute_product(stream, request, hx__chunk_gemm(request->work, chunk), 0);
+  else if (request->work->map)
+    hx__map_elements(stream->kernels, request->work, hx__elements_of(request->work, chunk), NULL);
   else if (request->work->kernel)
-    (request->work->map ? compute_map : compute_map_reduction)(stream, request, chunk);
+    compute_map_reduction(stream, request, chunk);
   else if (request->work->by_lines)
     compute_lines(stream, request, chunk);
   else
