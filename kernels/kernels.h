@@ -111,7 +111,7 @@
  *     An array and an offset for each input, the bits of each parameter. Launch: 1-D, at least n items.
  *   hx_map_reduce(the same arrays and parameters, ulong n, global ulong *slots)
  *     The slot of every leaf of these elements. Launch, and further arguments: as for hx_reduce, of the row by which it
- *     was built.
+ *     was built; with HX_MAP_ROWS == 0, on GPUs, there may be a group for each leaf instead.
  *
  * ---- Probes of the device
  *

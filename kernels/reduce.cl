@@ -18,7 +18,7 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_reduce(glo
     if (count) slot = hx_leaf(x + x_first + start, y + y_first + start, count);
     HX_PUT(id * EACH + l, leaf, count, slot);
   }
-  HX_JOIN_GROUPS(id)
+  HX_JOIN_GROUPS(id, HX_LEAVES)
 }
 
 #elif !HX_SHAPE_SUBGROUP && !HX_SHAPE_TICKET
@@ -41,7 +41,7 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_reduce(glo
   hx_leaf_lanes(&lanes, x + x_first + start, y + y_first + start, count, item);
   const ulong slot = hx_join_items(HX_HOOK_ARGUMENT &lanes, id, even, odd);
   if (item == 0) HX_PUT(id / HX_ITEMS, leaf, count, slot);
-  HX_JOIN_GROUPS(id)
+  HX_JOIN_GROUPS(id, HX_LEAVES)
 }
 
 #endif

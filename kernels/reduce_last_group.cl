@@ -11,7 +11,7 @@
  * only for the work-group and does not wait for them.)
  *
  * A kernel has HX_JOIN_PARAMETERS behind its others and begins with HX_JOIN_LOCALS. For each leaf l of its group one
- * item calls HX_PUT(l, leaf, count, slot); all items end with HX_JOIN_GROUPS(id). */
+ * item calls HX_PUT(l, leaf, count, slot); all items end with HX_JOIN_GROUPS(id, leaves), with the leaves of a group. */
 #if HX_JOINS || HX_SHAPE_TICKET
 
 /* Beside the slot of all leaves, a launch stores what shows the host that it did its work: the slots of its first,
@@ -65,8 +65,8 @@ static ulong hx_float_slot(float v) { return HX_BITS(v); }
 #define HX_JOIN_PARAMETERS , uint join, global uint *ticket
 #define HX_JOIN_LOCALS local ulong nodes[HX_NODES], ends[HX_ENDS]; local uint taken[1];
 #define HX_PUT(l, leaf, count, slot) hx_put(nodes + (l), slots, (leaf), n, (count), (slot), join)
-#define HX_JOIN_GROUPS(id) \
-  if (join) hx_join_groups(nodes, ends, taken, (id), n, slots, join, ticket);
+#define HX_JOIN_GROUPS(id, leaves) \
+  if (join) hx_join_groups(nodes, ends, taken, (id), (leaves), n, slots, join, ticket);
 
 /* An index counts from the leaf, or from the first leaf of the launch if the leaves are joined. */
 static void hx_put(local ulong *node, global ulong *slots, ulong leaf, ulong n, uint count, ulong slot, uint join) {
@@ -113,11 +113,11 @@ static ulong hx_published(global ulong *from, uint at, uint groups) {
   return high << 32 | atomic_or(words, 0u);
 }
 
-static void hx_join_groups(local ulong *nodes, local ulong *ends, local uint *taken, uint id, ulong n,
+static void hx_join_groups(local ulong *nodes, local ulong *ends, local uint *taken, uint id, uint leaves, ulong n,
                            global ulong *slots, uint launch, global uint *ticket) {
-  const uint groups = (uint)((n + HX_LEAF * HX_LEAVES - 1) / (HX_LEAF * HX_LEAVES)); /* get_num_groups divides */
+  const uint groups = (uint)((n + HX_LEAF * leaves - 1) / (HX_LEAF * leaves)); /* get_num_groups divides */
   global ulong *const published = slots + HX_JOINED_SLOTS;
-  hx_join_nodes(nodes, HX_LEAVES, id);
+  hx_join_nodes(nodes, leaves, id);
   if (groups == 1) {
     if (id == 0) hx_store_joined(slots, nodes[0], launch);
     return;
@@ -160,6 +160,6 @@ static void hx_join_groups(local ulong *nodes, local ulong *ends, local uint *ta
 #define HX_JOIN_LOCALS
 #define HX_PUT(l, leaf, count, slot) \
   if (count) slots[leaf] = (slot);
-#define HX_JOIN_GROUPS(id)
+#define HX_JOIN_GROUPS(id, leaves)
 
 #endif

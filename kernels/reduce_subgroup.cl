@@ -132,7 +132,7 @@ hx_reduce(global const HX_T *x, ulong x_first, global const HX_T *y, ulong y_fir
 #endif
   HX_LEVEL(8) HX_LEVEL(4) HX_LEVEL(2) HX_LEVEL(1)
   if (item == 0) HX_PUT(id / HX_ITEMS, leaf, count, HX_TREE_BITS(v));
-  HX_JOIN_GROUPS(id)
+  HX_JOIN_GROUPS(id, HX_LEAVES)
 }
 
 #endif

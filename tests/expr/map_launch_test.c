@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A map-reduce on a device is one launch for each chunk: every operation and type, and expressions for which an item
- * loads eight rows ahead, two or none, at sizes around a leaf and any 4-byte alignment, has the bits of the definition,
- * and no device falls back to writing the elements first, which would give these bits, too.
+ * A map-reduce on a device is one launch for each chunk: every operation and type, and expressions of which a GPU's
+ * items make 32nds of a leaf or a group makes a leaf, at sizes around a leaf and any 4-byte alignment, has the bits of
+ * the definition, and no device falls back to writing the elements first, which would give these bits, too.
  *     map_launch_test DEVICE MEMORY[,MEMORY...] [DRESS]
- * DRESS: gpu or igpu, for the shape of 32 work-items (dress_layer). */
+ * DRESS: gpu or igpu, for the kernels of GPUs (dress_layer), whose groups are counted. */
 #include <stdarg.h>
 
 #include "reference/data.h"
@@ -12,12 +12,14 @@
 #include "runtime/hx_map.h"
 #include "tests/check.h"
 
-enum { LEAF = 4096, MOST = 9 * LEAF + 77, WORDS = MOST + 4, TYPES = HX_U32 + 1 };
+enum { LEAF = 4096, GROUP = 256, LEAVES = 8, TYPES = HX_U32 + 1 };
+enum { SHORT_GROUPS = 16 }; /* for each compute unit: longer launches have groups of LEAVES leaves (launch_map.c) */
 
 /* What the library logs, and the kernels that it launches. */
 
 static _Atomic unsigned launches, ready;
-static double slowest_ms; /* of the builds; the thread that prepares writes it, and calls wait for that thread */
+static _Atomic size_t items; /* of the last launch */
+static double slowest_ms;    /* of the builds; the thread that prepares writes it, and calls wait for that thread */
 
 void __real_hx__log_write(hx__log_level level, const char *format, ...);
 void __wrap_hx__log_write(hx__log_level level, const char *format, ...);
@@ -47,15 +49,19 @@ cl_int __wrap_hx__clEnqueueNDRangeKernel(cl_command_queue q, cl_kernel k, cl_uin
                                          const size_t *global, const size_t *local, cl_uint n, const cl_event *waits,
                                          cl_event *event) {
   launches++;
+  items = global[0];
   return __real_hx__clEnqueueNDRangeKernel(q, k, dims, offset, global, local, n, waits, event);
 }
 
 typedef struct arrays {
-  uint32_t x[WORDS], y[WORDS], values[MOST];
+  uint32_t *x, *y, *values;
+  size_t most;  /* elements */
+  size_t whole; /* a launch of as many leaves at most has a group for each leaf of a long expression */
 } arrays;
 
 typedef struct contexts {
   hx_context *cpu, *device;
+  bool is_gpu;
 } contexts;
 
 static const hx_op ops[] = {HX_SUM, HX_MIN, HX_MAX, HX_ARGMIN, HX_ARGMAX, HX_SUM_ABS, HX_SUM_SQUARES, HX_PROD};
@@ -84,8 +90,14 @@ static void check_call(const contexts *c, const hx_kernel *k, hx_op op, arrays *
         more, report.chunks, op, n);
 }
 
-static void check_kernel(const contexts *c, hx_op op, hx_type type, const char *text, arrays *a) {
-  static const size_t sizes[] = {LEAF - 1, LEAF + 1, 2 * LEAF, MOST};
+/* The last call was one chunk of a long expression. */
+static void check_groups(const contexts *c, const arrays *a, size_t n) {
+  const size_t leaves = (n + LEAF - 1) / LEAF, groups = leaves <= a->whole ? leaves : (leaves + LEAVES - 1) / LEAVES;
+  if (c->is_gpu) CHECK(items == groups * GROUP, "%zu items for %zu leaves", (size_t)items, leaves);
+}
+
+static void check_kernel(const contexts *c, hx_op op, hx_type type, const char *text, arrays *a, bool is_long) {
+  const size_t sizes[] = {LEAF - 1, LEAF + 1, 2 * LEAF, 9 * LEAF + 77, a->whole * LEAF, a->most};
   static const char *const words[TYPES] = {[HX_F32] = "float", [HX_I32] = "int", [HX_U32] = "unsigned"};
   char inputs[64], parameters[32];
   snprintf(inputs, sizeof inputs, "%s x, %s y", words[type], words[type]);
@@ -94,29 +106,42 @@ static void check_kernel(const contexts *c, hx_op op, hx_type type, const char *
   hx_kernel *k;
   CHECK_OK(hx_compile(c->device, &source, &k));
   if (!k) return;
-  for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) check_call(c, k, op, a, sizes[i], i % 3, text);
+  for (size_t i = 0; i < (is_long ? 6 : 4); i++) {
+    check_call(c, k, op, a, sizes[i], i % 3, text);
+    if (is_long) check_groups(c, a, sizes[i]);
+  }
   hx_kernel_free(k);
 }
 
 /* Every operation and type, then expressions of other lengths; returns how many. */
-static unsigned check_kernels(const contexts *c) {
+static unsigned check_kernels(const contexts *c, arrays *a) {
   static const char *const texts[TYPES] = {[HX_F32] = "x - y * p", [HX_I32] = "x ^ y + p", [HX_U32] = "x * p - y"};
   static const struct {
     hx_op op;
     const char *text;
-  } more[] = {{HX_SUM, "expf(x) - y * p"},               /* two rows */
-              {HX_ARGMAX, "logf(x) * p"},                /* y is not used */
-              {HX_MAX, "erff(x) - logf(fabsf(y)) * p"}}; /* no rows: one element after the other */
-  static arrays a;
+  } more[] = {{HX_SUM, "expf(x) - y * p"}, /* a little longer than the longest short one */
+              {HX_ARGMAX, "logf(x) * p"},  /* y is not used */
+              {HX_MAX, "erff(x) - logf(fabsf(y)) * p"}};
   for (int type = HX_F32; type < TYPES; type++) {
-    data_fill((hx_type)type, DATA_SIGNED, 5, a.x, WORDS);
-    data_fill((hx_type)type, DATA_SIGNED, 6, a.y, WORDS);
-    for (size_t o = 0; o < OPS; o++) check_kernel(c, ops[o], (hx_type)type, texts[type], &a);
+    data_fill((hx_type)type, DATA_SIGNED, 5, a->x, a->most + 4);
+    data_fill((hx_type)type, DATA_SIGNED, 6, a->y, a->most + 4);
+    for (size_t o = 0; o < OPS; o++) check_kernel(c, ops[o], (hx_type)type, texts[type], a, false);
   }
-  data_fill(HX_F32, DATA_SIGNED, 7, a.x, WORDS);
-  data_fill(HX_F32, DATA_SIGNED, 8, a.y, WORDS);
-  for (size_t i = 0; i < sizeof more / sizeof more[0]; i++) check_kernel(c, more[i].op, HX_F32, more[i].text, &a);
+  data_fill(HX_F32, DATA_SIGNED, 7, a->x, a->most + 4);
+  data_fill(HX_F32, DATA_SIGNED, 8, a->y, a->most + 4);
+  for (size_t i = 0; i < sizeof more / sizeof more[0]; i++) check_kernel(c, more[i].op, HX_F32, more[i].text, a, true);
   return (TYPES - HX_F32) * OPS + sizeof more / sizeof more[0];
+}
+
+static void allocate(arrays *a, hx_context *device) {
+  hx_device_info info = {.compute_units = 1};
+  CHECK_OK(hx_device(device, hx_device_count(device) - 1, &info));
+  a->whole = SHORT_GROUPS * info.compute_units;
+  a->most = (a->whole + 1 > 10 ? a->whole + 1 : 10) * LEAF;
+  a->x = malloc((a->most + 4) * sizeof *a->x);
+  a->y = malloc((a->most + 4) * sizeof *a->y);
+  a->values = malloc(a->most * sizeof *a->values);
+  if (!a->x || !a->y || !a->values) exit(1);
 }
 
 int main(int argc, char **argv) {
@@ -132,7 +157,13 @@ int main(int argc, char **argv) {
     settings.devices = argv[1];
     settings.memory = mode;
     c.device = open_or_exit(&settings);
-    kernels = check_kernels(&c);
+    c.is_gpu = argc > 3;
+    arrays a;
+    allocate(&a, c.device);
+    kernels = check_kernels(&c, &a);
+    free(a.x);
+    free(a.y);
+    free(a.values);
     hx_close(c.device);
     hx_close(c.cpu);
     CHECK(ready == kernels, "%u programs of %u kernels, memory mode %s", ready, kernels, mode);

@@ -45,6 +45,7 @@ typedef struct hx__cl_map {
   struct hx_kernel kernel;   /* a copy */
   hx_op op;                  /* its elements are reduced by this in the same launch; 0: it writes them */
   const hx__kernel_row *row; /* op != 0: the geometry of the launch */
+  bool group_makes_leaf;     /* and a group may have one leaf instead of the row's number (kernels/map_reduce.cl) */
   cl_program program;
   unsigned each;         /* op == 0: the elements that a work-item writes */
   float rate;            /* units per nanosecond, found by the self-test */

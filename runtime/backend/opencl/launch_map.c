@@ -8,6 +8,7 @@
  * MAP_EACH (maps.c). */
 #define GROUP 128u
 #define EACH_GROUP 256u
+#define SHORT_GROUPS 16u /* for each compute unit: as many groups at most have one leaf (user-kernels-long.tsv) */
 #define MOST_ROWS 32768u /* of a launch: some drivers allow no more than 65535 groups in the second dimension */
 
 static hx__memory_mode kind_of(const hx__cl_view *view) { return view->mem ? HX__MEMORY_COPY : view->mode; }
@@ -86,10 +87,19 @@ static hx__outcome launch_elements(hx__cl_stream *stream, const hx__work *w, hx_
   return outcome;
 }
 
+/* The groups of a map-reduce. If a group makes a leaf, short launches have a group for each, so that more of the device
+ * is busy. In long ones more groups would only make the last one's work longer, which joins them. */
+static size_t groups_of(const hx__cl_stream *stream, const hx__cl_map *map, size_t leaves) {
+  const size_t most = SHORT_GROUPS * stream->device->base.compute_units;
+  const bool one_leaf = map->group_makes_leaf && leaves <= most && leaves <= HX__JOINED_GROUPS;
+  return one_leaf && !stream->self_test.full_groups ? leaves : hx__ceiling(leaves, map->row->leaves);
+}
+
 /* Reduces the elements of a chunk. A map-reduce has one row. */
 static hx__outcome launch_reduction(hx__cl_stream *stream, const hx__work *w, hx__chunk chunk, uint32_t join,
                                     cl_mem out) {
-  const hx__kernel_row *const row = stream->device->map[stream->run.map]->row;
+  const hx__cl_map *const map = stream->device->map[stream->run.map];
+  const hx__kernel_row *const row = map->row;
   const hx__map_part part = {0, chunk.first * HX__LEAF, 1, hx__chunk_elements(w, chunk)};
   hx__outcome outcome = row->joins ? hx__cl_tickets_ready(stream) : HX__DONE;
   args a;
@@ -98,7 +108,7 @@ static hx__outcome launch_reduction(hx__cl_stream *stream, const hx__work *w, hx
   arg_size(&a, part.cols);
   arg_mem(&a, out);
   if (row->joins) arg_join(&a, join);
-  const size_t groups = hx__ceiling(chunk.count, row->leaves);
+  const size_t groups = groups_of(stream, map, chunk.count);
   return launch(&a, 1, &groups, row->local);
 }
 

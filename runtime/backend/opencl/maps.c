@@ -15,9 +15,8 @@
 
 #define BUILD_BYTES ((size_t)512 << 20) /* as in prepare.c */
 #define OPTIONS_BYTES 512
-#define SHORT_VALUES 24u  /* expressions of which eight rows are loaded ahead */
-#define MEDIUM_VALUES 64u /* two rows */
-#define MAP_EACH 2u       /* elements of a short map that a work-item of a GPU writes (user-kernels-card.tsv) */
+#define SHORT_VALUES 24u /* expressions of which an item loads eight rows ahead */
+#define MAP_EACH 2u      /* elements of a short map that a work-item of a GPU writes (user-kernels-card.tsv) */
 
 static const char *const no_memory = "no host memory";
 
@@ -87,19 +86,16 @@ static bool has(const hx__expr *e, hx__expr_op op) {
   return false;
 }
 
-/* The options of a map-reduce: those of a reduction by items, and how many rows an item loads ahead. The program has
- * the expression once for each element of these rows, so a longer one takes longer to compile and needs more registers.
- */
+static bool is_long(const hx__cl_map *map) { return map->kernel.expr.count > SHORT_VALUES; }
+
+/* The options of a map-reduce: those of a reduction by items, and how an item makes elements. */
 static bool write_row_options(const hx__cl_map *map, hx__arithmetic arithmetic, char options[OPTIONS_BYTES]) {
   static const uint32_t none[3] = {0, 0, 0};
   const hx_type type = hx__expr_type(&map->kernel.expr);
-  const unsigned values = map->kernel.expr.count;
   if (!map->row || !hx__kernel_options(options, OPTIONS_BYTES, map->row, map->op, type, none, arithmetic)) return false;
   const size_t used = strlen(options);
-  return snprintf(options + used, OPTIONS_BYTES - used, " -DHX_MAP_ROWS=%d ",
-                  values <= SHORT_VALUES    ? 8
-                  : values <= MEDIUM_VALUES ? 2
-                                            : 0) < (int)(OPTIONS_BYTES - used);
+  return snprintf(options + used, OPTIONS_BYTES - used, " -DHX_MAP_ROWS=%d ", is_long(map) ? 0 : 8) <
+         (int)(OPTIONS_BYTES - used);
 }
 
 /* Whether the operations are rounded once on this device; the options that see to it. Two hashes of the text are among
@@ -208,9 +204,11 @@ static const char *prepare_row(hx__cl_device *d, hx__cl_map *map, const char *te
 }
 
 static const char *prepare(hx__cl_device *d, hx__cl_map *map, const char *text) {
+  const bool cpu = d->families & HX__FAMILY_CPU;
   const char *why;
   map->row = NULL;
-  map->each = d->families & HX__FAMILY_CPU || map->kernel.expr.count > SHORT_VALUES ? 1 : MAP_EACH;
+  map->each = cpu || is_long(map) ? 1 : MAP_EACH;
+  map->group_makes_leaf = map->op && !cpu && is_long(map);
   do {
     map->row = row_after(d, map, map->row);
     why = prepare_row(d, map, text);

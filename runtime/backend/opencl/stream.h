@@ -148,6 +148,7 @@ typedef struct hx__cl_self_test_state {
   bool reached;     /* that variant has been launched */
   bool chained;     /* the last product's own launch added the panels, if the kernel can do that */
   bool active;      /* the stream belongs to the self-test, which compares every result itself */
+  bool full_groups; /* map-reduces: groups have as many leaves as in long launches */
 } hx__cl_self_test_state;
 
 /* All members except run, operand and inflight keep their values between runs. */
