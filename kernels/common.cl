@@ -5,6 +5,7 @@
  * -D options of every program:
  *   HX_ARITHMETIC        0 plain, 1 sums as fma, 2 fma by integers (hx__arithmetic)
  *   HX_LOCAL0, HX_LOCAL1 the work-group's sides
+ *   HX_SOFT_DIVISION     default 0; 1: user kernels divide and take roots by integers (map.cl)
  *   HX_HOOK              default empty: declarations by which the tests emulate sub-groups, as the next two
  *   HX_HOOK_PARAMETER, HX_HOOK_ARGUMENT  default empty: how kernels pass those to functions */
 #pragma OPENCL FP_CONTRACT OFF
@@ -35,6 +36,28 @@
 #else
 #define HX_ADD(N, a, b) ((a) + (b))
 #define HX_MUL(N, a, b) ((a) * (b))
+#endif
+
+#if HX_ARITHMETIC == HX_SOFT_FMA || HX_SOFT_DIVISION
+/* p * 2^e, rounded to nearest even; 0 < p < 2^63. What p leaves out must be nonzero only if the lowest bit of p is set,
+ * and p must then have at least 26 bits. */
+static float hx_rounded(uint sign, ulong p, int e) {
+  int shift = 63 - (int)clz(p);
+  const int biased = shift + e + 127;
+  if (biased >= 255) return as_float(sign | 0x7f800000u);
+  shift -= 23;
+  if (biased < 1) shift += 1 - biased;
+  if (shift > 63) return as_float(sign);
+  if (shift <= 0) {
+    p <<= -shift;
+  } else {
+    const ulong rest = p & (((ulong)1 << shift) - 1), half_way = (ulong)1 << (shift - 1);
+    p >>= shift;
+    p += (ulong)(rest > half_way || (rest == half_way && (p & 1)));
+  }
+  const uint bits = (uint)p + (biased < 1 ? 0u : (uint)(biased - 1) << 23); /* a carry moves into the exponent */
+  return as_float(sign | bits);
+}
 #endif
 
 /* HX_FMA(N, a, b, c) */
@@ -68,21 +91,7 @@ static float hx_soft_fma(float x, float y, float z) {
   p = sign == other ? p + q : p - q;
   if (p == 0) return 0.0f;
   if (p >> 63) p = (p >> 1) | (p & 1), ep++;
-  shift = 63 - (int)clz(p);
-  const int biased = shift + ep + 127;
-  if (biased >= 255) return as_float(sign | 0x7f800000u);
-  shift -= 23;
-  if (biased < 1) shift += 1 - biased;
-  if (shift > 63) return as_float(sign);
-  if (shift <= 0) {
-    p <<= -shift;
-  } else {
-    const ulong rest = p & (((ulong)1 << shift) - 1), half_way = (ulong)1 << (shift - 1);
-    p >>= shift;
-    p += (ulong)(rest > half_way || (rest == half_way && (p & 1)));
-  }
-  const uint bits = (uint)p + (biased < 1 ? 0u : (uint)(biased - 1) << 23); /* a carry moves into the exponent */
-  return as_float(sign | bits);
+  return hx_rounded(sign, p, ep);
 }
 #define HX_BY_HALVES(N, H)                                                                      \
   static float##N hx_soft_fma##N(float##N x, float##N y, float##N z) {                          \

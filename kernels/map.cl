@@ -5,7 +5,6 @@
 
 #define HX_NEGATE_F(x) as_float(HX_WORD(x) ^ 0x80000000u)
 #define HX_ABS_F(x) as_float(HX_WORD(x) & 0x7fffffffu)
-#define HX_SQRT_F(x) sqrt(x)
 #define HX_FLOOR_F(x) floor(x)
 #define HX_CEIL_F(x) ceil(x)
 #define HX_TRUNC_F(x) trunc(x)
@@ -13,12 +12,63 @@
 #define HX_ADD_F(x, y) HX_ADD(, x, y)
 #define HX_SUB_F(x, y) HX_ADD(, x, HX_NEGATE_F(y))
 #define HX_MUL_F(x, y) HX_MUL(, x, y)
-#define HX_DIV_F(x, y) ((x) / (y))
 #define HX_FMA_F(x, y, z) HX_FMA(, x, y, z)
 #define HX_LESS_F(x, y) ((x) < (y))
 #define HX_AT_MOST_F(x, y) ((x) <= (y))
 #define HX_EQUAL_F(x, y) ((x) == (y))
 #define HX_DIFFER_F(x, y) ((x) != (y))
+
+/* OpenCL C allows a division an error of 2.5 units in the last place and a root one of 3 (section 7.4), unless the device
+ * has CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT. Mesa's drivers and Intel's for CPUs do not. */
+#if HX_SOFT_DIVISION
+#define HX_DIV_F(x, y) hx_divided((x), (y))
+#define HX_SQRT_F(x) hx_root(x)
+
+/* The significand of a finite magnitude that is not zero, its top bit at bit 23: the value is that times 2^*e. */
+static uint hx_significand(uint bits, int *e) {
+  const int biased = (int)(bits >> 23), shift = biased ? 0 : (int)clz(bits) - 8;
+  *e = (biased ? biased : 1) - 150 - shift;
+  return biased ? (bits & 0x7fffffu) | 0x800000u : bits << shift;
+}
+
+/* 27 bits of the quotient, and one that says whether there are more. */
+static float hx_divided(float x, float y) {
+  const uint a = HX_WORD(x) & 0x7fffffffu, b = HX_WORD(y) & 0x7fffffffu, sign = (HX_WORD(x) ^ HX_WORD(y)) & 0x80000000u;
+  if (a > 0x7f800000u || b > 0x7f800000u || (a == b && (a == 0 || a == 0x7f800000u))) return as_float(0x7fc00000u);
+  if (a == 0x7f800000u || b == 0) return as_float(sign | 0x7f800000u);
+  if (a == 0 || b == 0x7f800000u) return as_float(sign);
+  int ex, ey;
+  uint rest = hx_significand(a, &ex), quotient = 0;
+  const uint divisor = hx_significand(b, &ey);
+  for (uint i = 0; i < 27; i++) {
+    const uint bit = rest >= divisor;
+    rest = (rest - (bit ? divisor : 0u)) << 1;
+    quotient = quotient << 1 | bit;
+  }
+  return hx_rounded(sign, (ulong)quotient << 1 | (rest != 0), ex - ey - 27);
+}
+
+/* 27 bits of the root, from two bits of the radicand each, and one that says whether there are more. */
+static float hx_root(float x) {
+  const uint a = HX_WORD(x);
+  if ((a & 0x7fffffffu) == 0 || a == 0x7f800000u) return x;
+  if (a > 0x7f800000u) return as_float(0x7fc00000u); /* negative, or a NaN */
+  int e;
+  uint radicand = hx_significand(a, &e), rest = 0, root = 0;
+  radicand <<= 6 + (e & 1); /* times 2^(e - e % 2 - 6), and 11 pairs of zeros follow */
+  e -= e & 1;
+  for (uint i = 0; i < 27; i++, radicand <<= 2) {
+    rest = rest << 2 | radicand >> 30;
+    const uint trial = root << 2 | 1, bit = rest >= trial;
+    rest -= bit ? trial : 0u;
+    root = root << 1 | bit;
+  }
+  return hx_rounded(0, (ulong)root << 1 | (rest != 0), e / 2 - 15);
+}
+#else
+#define HX_DIV_F(x, y) ((x) / (y))
+#define HX_SQRT_F(x) sqrt(x)
+#endif
 
 /* The other operand if one is a NaN; equal ones differ in the sign of a zero at most. */
 static float HX_MIN_F(float x, float y) {

@@ -98,16 +98,21 @@ static bool write_row_options(const hx__cl_map *map, hx__arithmetic arithmetic, 
          (int)(OPTIONS_BYTES - used);
 }
 
+/* The option by which each division and root is rounded once. */
+static const char *division_of(const hx__cl_device *d, const hx__expr *e) {
+  cl_device_fp_config config = 0;
+  if (!has(e, HX__EXPR_DIV_F) && !has(e, HX__EXPR_SQRT_F)) return "";
+  clGetDeviceInfo(d->id, CL_DEVICE_SINGLE_FP_CONFIG, sizeof config, &config, NULL);
+  return config & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT ? " -cl-fp32-correctly-rounded-divide-sqrt"
+                                                      : " -DHX_SOFT_DIVISION=1";
+}
+
 /* Whether the operations are rounded once on this device; the options that see to it. Two hashes of the text are among
  * them, because they are a part of the key under which a program is cached. */
 static const char *options_of(const hx__cl_device *d, hx__cl_map *map, hx__arithmetic arithmetic, const char *text,
                               char options[OPTIONS_BYTES]) {
   const hx__expr *const e = &map->kernel.expr;
-  const bool divides = has(e, HX__EXPR_DIV_F) || has(e, HX__EXPR_SQRT_F);
   const bool sums = has(e, HX__EXPR_ADD_F) || has(e, HX__EXPR_SUB_F) || has(e, HX__EXPR_MUL_F);
-  cl_device_fp_config config = 0;
-  clGetDeviceInfo(d->id, CL_DEVICE_SINGLE_FP_CONFIG, sizeof config, &config, NULL);
-  if (divides && !(config & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT)) return "its division is not rounded correctly";
   if (sums && !d->add_ok) return "its float add or multiply rounds differently";
   const size_t bytes = strlen(text);
   const uint64_t first = hx__hash(HX__HASH_START, text, bytes), second = hx__hash(~first, text, bytes);
@@ -116,9 +121,8 @@ static const char *options_of(const hx__cl_device *d, hx__cl_map *map, hx__arith
   else if (!write_row_options(map, arithmetic, options))
     return "its options are too long";
   const size_t used = strlen(options);
-  const int more =
-      snprintf(options + used, OPTIONS_BYTES - used, "-DHX_TEXT=0x%016llx%016llx%s", (unsigned long long)first,
-               (unsigned long long)second, divides ? " -cl-fp32-correctly-rounded-divide-sqrt" : "");
+  const int more = snprintf(options + used, OPTIONS_BYTES - used, "-DHX_TEXT=0x%016llx%016llx%s",
+                            (unsigned long long)first, (unsigned long long)second, division_of(d, e));
   return more < (int)(OPTIONS_BYTES - used) ? NULL : "its options are too long";
 }
 
