@@ -14,6 +14,8 @@ enum { TIMEOUT_MS = 300, MARGIN_MS = 3000, EXIT_MS = TIMEOUT_MS + 2000, READY_MS
 typedef enum fault_kind { F_ERROR, F_HANG, F_SLOW, F_LATE, F_SILENT, F_LOST, F_KINDS, F_NONE = F_KINDS } fault_kind;
 typedef enum fault_arm { ARM_START, ARM_READY, ARMS } fault_arm; /* when calls begin to count */
 
+typedef enum fault_work { WORK_TASKS, WORK_MAPS, WORKS } fault_work;
+
 typedef struct cell {
   char entry[48];
   unsigned long nth, of;
@@ -21,10 +23,13 @@ typedef struct cell {
   int mode, dress; /* rows of kModes and kDresses */
   fault_arm arm;
   int code;
+  fault_work work;
+  bool fills_cache; /* the child that later ones have the cache of: it leaves them some user kernels to build */
 } cell;
 
 extern const char *const kKinds[F_KINDS + 1];
 extern const char *const kArms[ARMS];
+extern const char *const kWorks[WORKS];
 
 typedef struct dress {
   const char *name, *devices, *layer; /* layer: the value of DRESS, or NULL */

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The fault matrix: every OpenCL entry that a workload uses x the number of the call x what goes wrong x memory mode x
- * what the device looks like. Each cell is a process of its own; see child.c for what it does and checks.
+ * what the device looks like. Each cell is a process of its own; see child.c for what it checks, and tasks.c and maps.c
+ * for what it does.
  *     fault_matrix --fault LIB --dress LIB [--all | --sample N] [--seed TEXT] [--positions N] [--jobs N]
- *                  [--scratch DIR] [--modes LIST] [--cell ENTRY:NTH:KIND:MODE:DRESS:ARM:CODE]
+ *                  [--scratch DIR] [--modes LIST] [--work LIST]
+ *                  [--cell ENTRY:NTH:KIND:MODE:DRESS:ARM:CODE[:WORK]]
  * SIGINT and SIGTERM end it early, with the table of what has run. A call's numbers count from the process's start, or
  * from the end of hx_ready (ARM). --sample N (default 10): one cell in N, drawn by the seed. The OpenCL driver is the
  * caller's choice (tests/driver.sh). */
@@ -23,7 +25,7 @@ typedef struct entry {
   unsigned long calls[ARMS];
 } entry;
 
-/* The calls of a child without a fault, in one memory mode and dress. */
+/* The calls of a child without a fault, with one workload, memory mode and dress. */
 typedef struct profile {
   entry entries[ENTRIES_MAX];
   int count;
@@ -35,8 +37,8 @@ enum { COPY = MODES - 1 };
 
 static matrix m = {.jobs = 3};
 static slot slots[SLOTS];
-static profile profiles[MODES][DRESSES];
-static bool wanted[MODES] = {true, true, true, true, true, true};
+static profile profiles[WORKS][MODES][DRESSES];
+static bool wanted[MODES] = {true, true, true, true, true, true}, wanted_work[WORKS] = {true, true};
 static uint64_t seed;
 static unsigned sample = 10, positions = 4;
 static cell *cells;
@@ -75,24 +77,31 @@ static void read_profile(profile *p, const char *log) {
 }
 
 /* Runs twice: the first child builds the programs that all others take from the cache. */
-static void make_profile(int mode, int dress) {
-  profile *const p = &profiles[mode][dress];
-  const cell at = {.entry = "list", .kind = F_NONE, .mode = mode, .dress = dress, .arm = ARM_READY};
+static void make_profile(fault_work work, int mode, int dress) {
+  profile *const p = &profiles[work][mode][dress];
   for (int run = 0; run < 2; run++) {
+    const cell at = {.entry = "list",
+                     .kind = F_NONE,
+                     .mode = mode,
+                     .dress = dress,
+                     .arm = ARM_READY,
+                     .work = work,
+                     .fills_cache = run == 0};
     outcome o;
     run_start(&m, &slots[0], 0, &at, NULL);
     while (!run_ended(&slots[0], &o)) sleep_2_ms();
     if (o.verdict != RIGHT) {
-      printf("fault_matrix: without a fault, %s on %s: %s\n", kModes[mode], kDresses[dress].name, o.why);
+      printf("fault_matrix: without a fault, %s, %s on %s: %s\n", kWorks[work], kModes[mode], kDresses[dress].name,
+             o.why);
       exit(1);
     }
-    run_keep_cache(&m, 0);
+    if (at.fills_cache) run_keep_cache(&m, 0, work);
   }
   const cell_result *r = &slots[0].memory->result;
   p->served = r->usable && strcmp(r->memory, kModes[mode]) == 0;
   memcpy(p->live, r->live, sizeof p->live);
   read_profile(p, slots[0].log);
-  printf("%s on %s: %s", kModes[mode], kDresses[dress].name,
+  printf("%s, %s on %s: %s", kWorks[work], kModes[mode], kDresses[dress].name,
          p->served ? "served; held at the end:" : "n/a, the device does not have it\n");
   for (int i = 0; p->served && i < LAYER_OBJECTS; i++) printf(" %ld%s", p->live[i], i + 1 < LAYER_OBJECTS ? "" : "\n");
   fflush(stdout);
@@ -125,7 +134,8 @@ static void add_positions(cell c, unsigned long calls) {
   for (unsigned i = 0; i < positions; i++) {
     char name[160];
     if (i > 0 && calls < 2) break;
-    snprintf(name, sizeof name, "%s %s %d %d %d %u", c.entry, kKinds[c.kind], c.mode, c.dress, c.arm, i);
+    snprintf(name, sizeof name, "%s %s %d %d %d %u%s", c.entry, kKinds[c.kind], c.mode, c.dress, c.arm, i,
+             c.work ? kWorks[c.work] : "");
     const uint64_t h = data_u64(seed, text_hash(name));
     c.nth = i > 1 && calls < 3 ? 0 : call_position(i, calls, h >> 20);
     c.code = code_for(c.kind, h >> 8);
@@ -133,14 +143,15 @@ static void add_positions(cell c, unsigned long calls) {
   }
 }
 
-static void add_cells(int mode, int dress) {
-  const profile *p = &profiles[mode][dress];
+static void add_cells(fault_work work, int mode, int dress) {
+  const profile *p = &profiles[work][mode][dress];
   for (int i = 0; i < p->count; i++)
     for (fault_kind kind = 0; kind < F_KINDS; kind++)
       for (fault_arm arm = 0; arm < ARMS; arm++) {
         const entry *e = &p->entries[i];
         if ((kind == F_ERROR && !e->fails) || (kind == F_SILENT && !e->silent) || e->calls[arm] == 0) continue;
-        cell c = {.kind = kind, .mode = mode, .dress = dress, .arm = arm};
+        if (work == WORK_MAPS && arm == ARM_START) continue; /* the calls up to hx_ready are those of tasks */
+        cell c = {.kind = kind, .mode = mode, .dress = dress, .arm = arm, .work = work};
         memcpy(c.entry, e->name, sizeof c.entry);
         add_positions(c, e->calls[arm]);
       }
@@ -148,11 +159,11 @@ static void add_cells(int mode, int dress) {
 
 /* The objects that a child may hold at the end: as many as a child without a fault holds in some memory mode, because a
  * device that loses a mode continues with copies, and keeps a ring for them. */
-static void most_held(int dress, long most[8]) {
+static void most_held(fault_work work, int dress, long most[8]) {
   memset(most, 0, 8 * sizeof *most);
   for (int mode = 0; mode < MODES; mode++)
     for (int i = 0; i < LAYER_OBJECTS; i++)
-      if (profiles[mode][dress].live[i] > most[i]) most[i] = profiles[mode][dress].live[i];
+      if (profiles[work][mode][dress].live[i] > most[i]) most[i] = profiles[work][mode][dress].live[i];
 }
 
 static volatile sig_atomic_t stopped;
@@ -162,8 +173,9 @@ static void note_signal(int number) { stopped = number; }
 /* Runs the cells of a list, `jobs` at a time, until the list ends or a signal stops it. late: receives the cells that
  * failed only because a call took too long, and late_count how many they are; NULL: those fail like any other. */
 static void run_list(const cell *const *list, size_t count, int jobs, const cell **late, size_t *late_count) {
-  long held[DRESSES][8];
-  for (int i = 0; i < DRESSES; i++) most_held(i, held[i]);
+  long held[WORKS][DRESSES][8];
+  for (fault_work work = 0; work < WORKS; work++)
+    for (int i = 0; i < DRESSES; i++) most_held(work, i, held[work][i]);
   size_t started = 0, ended = 0;
   while (ended < (stopped ? started : count)) {
     for (int i = 0; i < jobs; i++) {
@@ -177,7 +189,7 @@ static void run_list(const cell *const *list, size_t count, int jobs, const cell
       }
       if (slots[i].pid || started == count || stopped) continue;
       const cell *c = list[started++];
-      run_start(&m, &slots[i], i, c, held[c->dress]);
+      run_start(&m, &slots[i], i, c, held[c->work][c->dress]);
     }
     sleep_2_ms();
   }
@@ -207,27 +219,29 @@ static int index_of_name(const char *name, const char *const *names, int count) 
   exit(2);
 }
 
-/* Selects only the memory modes of --modes. */
-static void parse_modes(const char *text) {
+/* Selects only what a list names: the memory modes of --modes, or the workloads of --work. */
+static void parse_list(const char *text, const char *const *names, int count, bool *selected) {
   char list[256], *rest = NULL;
   snprintf(list, sizeof list, "%s", text);
-  memset(wanted, 0, sizeof wanted);
+  memset(selected, 0, (size_t)count * sizeof *selected);
   for (const char *name = strtok_r(list, ",", &rest); name; name = strtok_r(NULL, ",", &rest))
-    wanted[index_of_name(name, kModes, MODES)] = true;
+    selected[index_of_name(name, names, count)] = true;
 }
 
 /* Makes the one cell of --cell. */
 static void parse_cell(const char *text) {
   cell c = {.nth = 0};
-  char kind[16], mode[16], dressed[16], arm[16];
-  if (sscanf(text, "%47[^:]:%lu:%15[^:]:%15[^:]:%15[^:]:%15[^:]:%d", c.entry, &c.nth, kind, mode, dressed, arm,
-             &c.code) < 6) {
-    fprintf(stderr, "fault_matrix: --cell ENTRY:NTH:KIND:MODE:DRESS:ARM[:CODE], not %s\n", text);
+  char kind[16], mode[16], dressed[16], arm[16], work[16] = "tasks";
+  if (sscanf(text, "%47[^:]:%lu:%15[^:]:%15[^:]:%15[^:]:%15[^:]:%d:%15s", c.entry, &c.nth, kind, mode, dressed, arm,
+             &c.code, work) < 6) {
+    fprintf(stderr, "fault_matrix: --cell ENTRY:NTH:KIND:MODE:DRESS:ARM[:CODE[:WORK]], not %s\n", text);
     exit(2);
   }
   c.kind = (fault_kind)index_of_name(kind, kKinds, F_KINDS);
   c.mode = index_of_name(mode, kModes, MODES);
-  parse_modes(mode);
+  parse_list(mode, kModes, MODES, wanted);
+  c.work = (fault_work)index_of_name(work, kWorks, WORKS);
+  parse_list(work, kWorks, WORKS, wanted_work);
   c.arm = (fault_arm)index_of_name(arm, kArms, ARMS);
   while (strcmp(kDresses[c.dress].name, dressed) != 0)
     if (++c.dress == DRESSES) index_of_name(dressed, NULL, 0);
@@ -239,6 +253,17 @@ static const char *folder(void) {
   const char *const base = getenv("TEST_TMPDIR");
   snprintf(path, sizeof path, "%s/faults.XXXXXX", base ? base : "/tmp");
   return mkdtemp(path) ? path : "/tmp";
+}
+
+/* one: --cell has made the only cell. */
+static void make_cells(fault_work work, bool one) {
+  for (int mode = 0; mode < MODES; mode++)
+    for (int dressed = 0; dressed < DRESSES; dressed++) {
+      if (one && cells[0].dress != dressed) continue;
+      if (!wanted[mode] && mode != COPY) continue; /* a mode that fails is replaced by copies */
+      make_profile(work, mode, dressed);
+      if (!one && wanted[mode] && profiles[work][mode][dressed].served) add_cells(work, mode, dressed);
+    }
 }
 
 int main(int argc, char **argv) {
@@ -266,7 +291,9 @@ int main(int argc, char **argv) {
     else if (strcmp(argv[i], "--scratch") == 0)
       m.scratch = value;
     else if (strcmp(argv[i], "--modes") == 0)
-      parse_modes(value);
+      parse_list(value, kModes, MODES, wanted);
+    else if (strcmp(argv[i], "--work") == 0)
+      parse_list(value, kWorks, WORKS, wanted_work);
     else if (strcmp(argv[i], "--cell") == 0)
       one = value;
     else
@@ -280,13 +307,8 @@ int main(int argc, char **argv) {
   seed = text_hash(text);
   printf("seed %s, one cell in %u, up to %u calls of each entry, %s\n", text, sample, positions, m.scratch);
   if (one) parse_cell(one);
-  for (int mode = 0; mode < MODES; mode++)
-    for (int dressed = 0; dressed < DRESSES; dressed++) {
-      if (one && cells[0].dress != dressed) continue;
-      if (!wanted[mode] && mode != COPY) continue; /* a mode that fails is replaced by copies */
-      make_profile(mode, dressed);
-      if (!one && wanted[mode] && profiles[mode][dressed].served) add_cells(mode, dressed);
-    }
+  for (fault_work work = 0; work < WORKS; work++)
+    if (wanted_work[work]) make_cells(work, one != NULL);
   printf("%zu cells\n", cell_count);
   run_all();
   return table_print() ? 0 : 1;

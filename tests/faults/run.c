@@ -16,6 +16,7 @@ enum { SLOW_MS = 60, LATE_MS = 900, START_MS = 20000, WATCHED_NS = 100000000, EX
 
 const char *const kKinds[F_KINDS + 1] = {"error", "hang", "slow", "late", "silent", "lost", "none"};
 const char *const kArms[ARMS] = {"start", "ready"};
+const char *const kWorks[WORKS] = {"tasks", "maps"};
 const char *const kModes[MODES] = {"svm-system", "svm-fine", "svm-coarse", "usm", "hostptr", "copy"};
 const dress kDresses[DRESSES] = {{"cpu", "cpu,pocl", NULL}, {"igpu", "cpu,igpu", "igpu"}, {"gpu", "cpu,gpu", "gpu"}};
 
@@ -39,17 +40,17 @@ static void folder_of(const matrix *m, int number, char *path, size_t bytes) {
 }
 
 /* Each child has its own cache, because a child that is killed leaves crash marks, which would affect the next one. */
-static void fresh_cache(const matrix *m, int number) {
+static void fresh_cache(const matrix *m, int number, fault_work work) {
   char from[512], to[512];
-  snprintf(from, sizeof from, "%s/cache", m->scratch);
+  snprintf(from, sizeof from, "%s/cache-%s", m->scratch, kWorks[work]);
   folder_of(m, number, to, sizeof to);
   run_shell("mkdir -p -m 700 %2$s && rm -rf %2$s/hx && { [ ! -d %1$s ] || cp -r %1$s %2$s/hx; }", from, to);
 }
 
-void run_keep_cache(const matrix *m, int number) {
+void run_keep_cache(const matrix *m, int number, fault_work work) {
   char from[512], to[512];
   snprintf(from, sizeof from, "%s/slot%d/hx", m->scratch, number);
-  snprintf(to, sizeof to, "%s/cache", m->scratch);
+  snprintf(to, sizeof to, "%s/cache-%s", m->scratch, kWorks[work]);
   run_shell("rm -rf %2$s && cp -r %1$s %2$s", from, to);
 }
 
@@ -104,7 +105,7 @@ void run_start(const matrix *m, slot *s, int number, const cell *at, const long 
     s->memory = mmap(NULL, sizeof *s->memory, PROT_READ | PROT_WRITE, MAP_SHARED, s->fd, 0);
     if (s->memory == MAP_FAILED) exit(2);
   }
-  fresh_cache(m, number);
+  fresh_cache(m, number, at->work);
   unlink(s->log);
   memset(s->memory, 0, sizeof *s->memory);
   s->memory->at = *at;

@@ -54,8 +54,8 @@ void run_start(const matrix *m, slot *s, int number, const cell *at, const long 
 /* Whether the child has ended, by itself or because a call took longer than it may. */
 bool run_ended(slot *s, outcome *o);
 
-/* Keeps the cache of a slot's child; every later child begins with a copy of it. */
-void run_keep_cache(const matrix *m, int number);
+/* Keeps the cache of a slot's child; every later child with this workload begins with a copy of it. */
+void run_keep_cache(const matrix *m, int number, fault_work work);
 
 /* The child's side: runs the cell. */
 int run_child(int fd);

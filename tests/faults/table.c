@@ -54,8 +54,8 @@ void table_add(const cell *at, const outcome *o) {
   add_outcome(row_of(at->entry), at, o);
   add_outcome(&sum, at, o);
   if (o->verdict == RIGHT) return;
-  printf("RED --cell %s:%lu:%s:%s:%s:%s:%d (of %lu): %s\n", at->entry, at->nth, kKinds[at->kind], kModes[at->mode],
-         kDresses[at->dress].name, kArms[at->arm], at->code, at->of, o->why);
+  printf("RED --cell %s:%lu:%s:%s:%s:%s:%d:%s (of %lu): %s\n", at->entry, at->nth, kKinds[at->kind], kModes[at->mode],
+         kDresses[at->dress].name, kArms[at->arm], at->code, kWorks[at->work], at->of, o->why);
   fflush(stdout);
 }
 
