@@ -84,14 +84,14 @@ static void map_rows(const float *u, shape s, float share) {
   if (run_task(&t, share, 0, "map of rows")) check_elements(c, values, N, share, "map of rows");
 }
 
-static void reduce_rows(hx_op op, const float *u, shape s, float share) {
+static void reduce_rows(hx_op op, const float *u, shape s, float share, unsigned how) {
   const hx_value scale = next_scale();
   const void *const inputs[] = {u, b};
   const size_t ld[] = {s.ld, 0};
   hx_value got[MOST_ROWS];
   memset(got, 0xa5, sizeof got);
   hx_task t = hx_map_reduce_rows(op, distance, inputs, ld, s.rows, s.cols, &scale, got);
-  const bool ok = run_task(&t, share, 0, "map-reduce of rows");
+  const bool ok = run_task(&t, share, how, "map-reduce of rows");
   for (size_t i = 0; ok && i < s.rows; i++) {
     expect_distances(u + i * s.ld, b, s.cols, scale);
     const hx_value wanted = ref_reduce(op, HX_F32, values, NULL, s.cols);
@@ -157,7 +157,8 @@ static void allocate_arrays(void) {
   mix = compile("x * p ^ y", "unsigned x, unsigned y", "unsigned p");
 }
 
-/* As the rounds of the workload `tasks`. The first call of each kernel waits for its program. */
+/* As the rounds of the workload `tasks`. The first call of each kernel waits for its program, and the
+ * first reduction of lines by an operation for that of the lines. */
 static void run(void) {
   static const float kShares[] = {0.5f, 1.0f};
   const unsigned stays = own_r ? RESIDENT : 0;
@@ -170,13 +171,13 @@ static void run(void) {
     map_in_place(share, round == 1 ? ASYNC : 0);
     let_it_know();
     map_rows(u, kShapes[round], 0.5f);
-    reduce_rows(HX_SUM, u, kShapes[round], share);
+    reduce_rows(HX_SUM, u, kShapes[round], share, first);
     fields(u, share);
     if (round == 0) advise(b, sizeof old, HX_READ_MOSTLY, own_b);
     if (round == 0) advise(r, sizeof old, HX_RESIDENT, own_r);
     let_it_know();
     map(u, r, 1.0f, stays);
-    reduce_rows(HX_ARGMIN, u, kShapes[1 - round], 0.5f);
+    reduce_rows(HX_ARGMIN, u, kShapes[1 - round], 0.5f, first);
     map(u, r, share, stays);
     if (!at->fills_cache) reduce(u, 0.5f, round == 1 ? ASYNC : 0);
   }

@@ -6,7 +6,8 @@
  *                  [--scratch DIR] [--modes LIST] [--work LIST]
  *                  [--cell ENTRY:NTH:KIND:MODE:DRESS:ARM:CODE[:WORK]]
  * SIGINT and SIGTERM end it early, with the table of what has run. A call's numbers count from the process's start, or
- * from the end of hx_ready (ARM). --sample N (default 10): one cell in N, drawn by the seed. The OpenCL driver is the
+ * from the end of hx_ready (ARM). --sample N (default 10): one cell in N, of `maps` one in 4 N,
+ * drawn by the seed. The OpenCL driver is the
  * caller's choice (tests/driver.sh). */
 #include <signal.h>
 #include <stdio.h>
@@ -33,7 +34,7 @@ typedef struct profile {
   bool served;
 } profile;
 
-enum { COPY = MODES - 1 };
+enum { COPY = MODES - 1, MAPS_LESS = 4 };
 
 static matrix m = {.jobs = 3};
 static slot slots[SLOTS];
@@ -129,6 +130,10 @@ static unsigned long call_position(unsigned i, unsigned long calls, uint64_t h) 
   return to > from ? 2 + from + h % (to - from) : 0;
 }
 
+/* One cell in how many runs. A sample has fewer cells of user kernels, whose chunks, transfers and recovery are those
+ * of other tasks. */
+static unsigned drawn_in(fault_work work) { return sample > 1 && work == WORK_MAPS ? MAPS_LESS * sample : sample; }
+
 static void add_positions(cell c, unsigned long calls) {
   c.of = calls;
   for (unsigned i = 0; i < positions; i++) {
@@ -139,7 +144,7 @@ static void add_positions(cell c, unsigned long calls) {
     const uint64_t h = data_u64(seed, text_hash(name));
     c.nth = i > 1 && calls < 3 ? 0 : call_position(i, calls, h >> 20);
     c.code = code_for(c.kind, h >> 8);
-    if (c.nth > 0 && h % sample == 0) add_cell(&c);
+    if (c.nth > 0 && h % drawn_in(c.work) == 0) add_cell(&c);
   }
 }
 
