@@ -6,9 +6,8 @@
  *                  [--scratch DIR] [--modes LIST] [--work LIST]
  *                  [--cell ENTRY:NTH:KIND:MODE:DRESS:ARM:CODE[:WORK]]
  * SIGINT and SIGTERM end it early, with the table of what has run. A call's numbers count from the process's start, or
- * from the end of hx_ready (ARM). --sample N (default 10): one cell in N, of `maps` one in 4 N,
- * drawn by the seed. The OpenCL driver is the
- * caller's choice (tests/driver.sh). */
+ * from the end of hx_ready (ARM). --sample N (default 10): one cell in N, of the workload `maps` one in
+ * 4 N, drawn by the seed. --work: tasks, maps. The OpenCL driver is the caller's choice (tests/driver.sh). */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,22 +16,9 @@
 #include <unistd.h>
 
 #include "reference/data.h"
+#include "tests/faults/profile.h"
 #include "tests/faults/run.h"
 #include "tests/faults/table.h"
-
-typedef struct entry {
-  char name[48];
-  bool fails, silent;
-  unsigned long calls[ARMS];
-} entry;
-
-/* The calls of a child without a fault, with one workload, memory mode and dress. */
-typedef struct profile {
-  entry entries[ENTRIES_MAX];
-  int count;
-  long live[LAYER_OBJECTS];
-  bool served;
-} profile;
 
 enum { COPY = MODES - 1, MAPS_LESS = 4 };
 
@@ -52,61 +38,6 @@ static uint64_t text_hash(const char *text) {
 }
 
 static void sleep_2_ms(void) { nanosleep(&(struct timespec){0, 2000000}, NULL); }
-
-static entry *entry_of(profile *p, const char *name) {
-  for (int i = 0; i < p->count; i++)
-    if (strcmp(p->entries[i].name, name) == 0) return &p->entries[i];
-  if (p->count == ENTRIES_MAX) return NULL;
-  entry *const e = &p->entries[p->count++];
-  snprintf(e->name, sizeof e->name, "%s", name);
-  return e;
-}
-
-static void read_profile(profile *p, const char *log) {
-  char line[600], name[48], fails[8], silent[8];
-  unsigned long before, since;
-  FILE *const f = fopen(log, "r");
-  p->count = 0;
-  while (f && fgets(line, sizeof line, f)) {
-    entry *e;
-    if (sscanf(line, "layer: entry %47s %7s %7s", name, fails, silent) == 3 && (e = entry_of(p, name)) != NULL)
-      e->fails = fails[0] != '-', e->silent = silent[0] != '-';
-    if (sscanf(line, "layer: count: %47s %lu %lu", name, &before, &since) == 3 && (e = entry_of(p, name)) != NULL)
-      e->calls[ARM_START] = before, e->calls[ARM_READY] = since;
-  }
-  if (f) fclose(f);
-}
-
-/* Runs twice: the first child builds the programs that all others take from the cache. */
-static void make_profile(fault_work work, int mode, int dress) {
-  profile *const p = &profiles[work][mode][dress];
-  for (int run = 0; run < 2; run++) {
-    const cell at = {.entry = "list",
-                     .kind = F_NONE,
-                     .mode = mode,
-                     .dress = dress,
-                     .arm = ARM_READY,
-                     .work = work,
-                     .fills_cache = run == 0};
-    outcome o;
-    run_start(&m, &slots[0], 0, &at, NULL);
-    while (!run_ended(&slots[0], &o)) sleep_2_ms();
-    if (o.verdict != RIGHT) {
-      printf("fault_matrix: without a fault, %s, %s on %s: %s\n", kWorks[work], kModes[mode], kDresses[dress].name,
-             o.why);
-      exit(1);
-    }
-    if (at.fills_cache) run_keep_cache(&m, 0, work);
-  }
-  const cell_result *r = &slots[0].memory->result;
-  p->served = r->usable && strcmp(r->memory, kModes[mode]) == 0;
-  memcpy(p->live, r->live, sizeof p->live);
-  read_profile(p, slots[0].log);
-  printf("%s, %s on %s: %s", kWorks[work], kModes[mode], kDresses[dress].name,
-         p->served ? "served; held at the end:" : "n/a, the device does not have it\n");
-  for (int i = 0; p->served && i < LAYER_OBJECTS; i++) printf(" %ld%s", p->live[i], i + 1 < LAYER_OBJECTS ? "" : "\n");
-  fflush(stdout);
-}
 
 /* Every code that a driver may give for a call of that kind. */
 static int code_for(fault_kind kind, uint64_t h) {
@@ -266,7 +197,7 @@ static void make_cells(fault_work work, bool one) {
     for (int dressed = 0; dressed < DRESSES; dressed++) {
       if (one && cells[0].dress != dressed) continue;
       if (!wanted[mode] && mode != COPY) continue; /* a mode that fails is replaced by copies */
-      make_profile(work, mode, dressed);
+      profile_make(&m, &slots[0], &profiles[work][mode][dressed], (cell){.mode = mode, .dress = dressed, .work = work});
       if (!one && wanted[mode] && profiles[work][mode][dressed].served) add_cells(work, mode, dressed);
     }
 }
