@@ -122,6 +122,9 @@ const char *hx__cl_code_name(cl_int code);
 bool hx__cl_device_open(hx__cl_device *device);
 /* Whether the device has been opened and can be used. */
 bool hx__cl_device_is_open(const hx__cl_device *device);
+/* Marks the device as lost if that is why a build failed with this code. Unless the code says that the text is at
+ * fault, the device is asked for a queue. */
+void hx__cl_build_failed(hx__cl_device *device, cl_int code);
 /* False if the device reports success for a copy between two buffers that did not take place. An error of a call is
  * left to the first kernel. */
 bool hx__cl_copies(hx__cl_device *device, cl_command_queue queue);

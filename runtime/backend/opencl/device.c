@@ -196,3 +196,12 @@ bool hx__cl_device_open(hx__cl_device *d) {
   pthread_mutex_unlock(&d->opening);
   return !atomic_load(&d->base.lost);
 }
+
+void hx__cl_build_failed(hx__cl_device *d, cl_int code) {
+  if (code == CL_BUILD_PROGRAM_FAILURE || hx__cl_build_was_abandoned(code) || atomic_load(&d->base.lost)) return;
+  cl_command_queue queue = clCreateCommandQueue(d->context, d->id, 0, &code);
+  if (queue)
+    clReleaseCommandQueue(queue);
+  else
+    hx__cl_failed(d, "clCreateCommandQueue", code);
+}

@@ -139,9 +139,10 @@ static cl_program build(hx__cl_device *d, hx__kernel_kind kind, const char *text
   if (kind == HX__KERNEL_MAP) sources[count++] = text;
   cl_int code;
   cl_program program = clCreateProgramWithSource(d->context, count, sources, NULL, &code);
+  if (program) code = hx__cl_build(d, program, options, true);
+  if (program && code == CL_SUCCESS) return program;
+  hx__cl_build_failed(d, code);
   if (!program) return NULL;
-  code = hx__cl_build(d, program, options, true);
-  if (code == CL_SUCCESS) return program;
   char log[2048] = "";
   if (code == CL_BUILD_PROGRAM_FAILURE)
     clGetProgramBuildInfo(program, d->id, CL_PROGRAM_BUILD_LOG, sizeof log - 1, log, NULL);

@@ -201,6 +201,7 @@ static const char *build_program(hx__cl_device *d, unsigned index, const need *n
   if (why) return why;
   p->program = hx__cl_program_new(d, n->kind, options, true, &code);
   if (p->program) start_later_builds(d, index); /* not earlier: the compiler's lock is not fair */
+  if (!p->program) hx__cl_build_failed(d, code);
   why = p->program ? hx__cl_self_test(d, index) : "its build failed";
   if (why) return discard_program(d, index, why);
   if (index < HX__NEEDS) p->seed = hx__cl_seed_rate(d, index);
