@@ -29,6 +29,8 @@ static int64_t now_ns(void) {
 
 static void sleep_ms(long ms) { nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000}, NULL); }
 
+bool same_bits(const void *one, const void *other, size_t bytes) { return memcmp(one, other, bytes) == 0; }
+
 void complain(unsigned *count, const char *format, ...) {
   va_list arguments;
   va_start(arguments, format);

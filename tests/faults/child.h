@@ -27,6 +27,9 @@ enum {
   BUILDS = 4    /* programs may be built and tested during the call, and the launches of a test are no chunks */
 };
 
+/* Whether two arrays, of floats or of anything else, have the same bits. */
+bool same_bits(const void *one, const void *other, size_t bytes);
+
 /* Notes what is wrong, unless something was before, and counts it. */
 __attribute__((format(printf, 2, 3))) void complain(unsigned *count, const char *format, ...);
 

@@ -42,7 +42,7 @@ static void fill_old(float *into) {
 
 static void check_elements(const float *got, const float *wanted, size_t n, float share, const char *what) {
   for (size_t i = 0; i < n; i++)
-    if (memcmp(&got[i], &wanted[i], sizeof *got) != 0) {
+    if (!same_bits(&got[i], &wanted[i], sizeof *got)) {
       complain(&out->wrong, "%s, share %g: element %zu is %a instead of %a", what, (double)share, i, (double)got[i],
                (double)wanted[i]);
       return;

@@ -56,7 +56,7 @@ static void product(bool with_beta, float *into, float share, unsigned how) {
   fill_old_c(want);
   ref_matmul(&w);
   if (run_task(&t, share, how, "product") && (!resident || synced(into, sizeof want)) &&
-      memcmp(into, want, sizeof want) != 0)
+      !same_bits(into, want, sizeof want))
     complain(&out->wrong, "product, beta %g, share %g%s", with_beta ? 0.5 : 0.0, (double)share,
              resident ? ", resident" : "");
 }
