@@ -9,7 +9,8 @@
 #define GROUP 128u
 #define EACH_GROUP 256u
 #define SHORT_GROUPS 16u /* for each compute unit: as many groups at most have one leaf (user-kernels-long.tsv) */
-#define MOST_ROWS 32768u /* of a launch: some drivers allow no more than 65535 groups in the second dimension */
+#define CPU_WIDTH 8u     /* of a group for narrow matrices on a CPU: of 4, 8 and 16 none was better for all */
+#define MOST_HIGH 32768u /* groups of a launch in the second dimension: some drivers allow no more than 65535 */
 
 static hx__memory_mode kind_of(const hx__cl_view *view) { return view->mem ? HX__MEMORY_COPY : view->mode; }
 
@@ -53,10 +54,28 @@ static hx__outcome bind_inputs(hx__cl_stream *stream, const hx__work *w, hx__map
   return HX__DONE;
 }
 
+/* A work-group, and the most rows of a launch of such groups. */
+typedef struct group {
+  uint32_t local[2];
+  size_t most_rows;
+} group;
+
+/* The group of a narrow rectangle is as wide as a row, rounded up to a power of two, and has several rows. PoCL
+ * compiles a kernel for each shape of a group, and again for more than 65535 items in a dimension. CPUs therefore have
+ * two shapes and fewer rows in a launch, all of which the self-test has compiled (map_test.c). */
+static group group_of(const hx__cl_device *d, unsigned each, hx__map_part part) {
+  const bool cpu = d->families & HX__FAMILY_CPU;
+  const size_t width = cpu && part.cols <= GROUP / 2 ? CPU_WIDTH : part.cols;
+  group g = {.local = {each > 1 ? EACH_GROUP : GROUP, 1}};
+  while (g.local[0] > d->max_local) g.local[0] /= 2;
+  for (; part.rows > 1 && g.local[0] / 2 >= width; g.local[0] /= 2) g.local[1] *= 2;
+  g.most_rows = (size_t)MOST_HIGH * (cpu ? 1 : g.local[1]);
+  return g;
+}
+
 /* Writes a rectangle of elements to `out`, from `first` on with rows `ld` elements apart. */
-static hx__outcome launch_part(hx__cl_stream *stream, const hx__work *w, hx__map_part part, cl_mem out, size_t first,
-                               size_t ld) {
-  const hx__cl_device *const d = stream->device;
+static hx__outcome launch_part(hx__cl_stream *stream, const hx__work *w, hx__map_part part, const uint32_t local[2],
+                               cl_mem out, size_t first, size_t ld) {
   args a;
   const hx__outcome outcome = bind_inputs(stream, w, part, &a);
   if (outcome != HX__DONE) return outcome;
@@ -65,23 +84,22 @@ static hx__outcome launch_part(hx__cl_stream *stream, const hx__work *w, hx__map
   arg_mem(&a, out);
   arg_size(&a, first);
   arg_size(&a, ld);
-  const unsigned each = d->map[stream->run.map]->each;
-  uint32_t local[2] = {each > 1 ? EACH_GROUP : GROUP, 1};
-  while (local[0] > d->max_local) local[0] /= 2;
-  for (; part.rows > 1 && local[0] / 2 >= part.cols && !(d->families & HX__FAMILY_CPU); local[0] /= 2) local[1] *= 2;
-  return launch(&a, 2, (size_t[2]){hx__ceiling(part.cols, local[0] * each), hx__ceiling(part.rows, local[1])}, local);
+  const size_t wide = (size_t)local[0] * stream->device->map[stream->run.map]->each;
+  return launch(&a, 2, (size_t[2]){hx__ceiling(part.cols, wide), hx__ceiling(part.rows, local[1])}, local);
 }
 
 /* Writes the elements of a chunk one after the other, or (stays) to their places in the result that stays on the
  * device. */
 static hx__outcome launch_elements(hx__cl_stream *stream, const hx__work *w, hx__chunk chunk, cl_mem out, bool stays) {
   const hx__elements e = hx__elements_of(w, chunk);
+  const hx__cl_device *const d = stream->device;
   hx__outcome outcome = HX__DONE;
   for (size_t done = 0; done < e.count && outcome == HX__DONE;) {
     hx__map_part part = hx__map_part_at(w, e.first + done, e.count - done);
-    if (part.rows > MOST_ROWS) part.rows = MOST_ROWS;
-    outcome = stays ? launch_part(stream, w, part, out, part.row * w->ld_out + part.col, w->ld_out)
-                    : launch_part(stream, w, part, out, done, part.cols);
+    const group g = group_of(d, d->map[stream->run.map]->each, part);
+    if (part.rows > g.most_rows) part.rows = g.most_rows;
+    outcome = stays ? launch_part(stream, w, part, g.local, out, part.row * w->ld_out + part.col, w->ld_out)
+                    : launch_part(stream, w, part, g.local, out, done, part.cols);
     done += part.rows * part.cols;
   }
   return outcome;
