@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A map-reduce on a device is one launch for each chunk: every operation and type, and expressions of which a GPU's
  * items make 32nds of a leaf or a group makes a leaf, at sizes around a leaf and any 4-byte alignment, has the bits of
- * the definition, and no device falls back to writing the elements first, which would give these bits, too.
- *     map_launch_test DEVICE MEMORY[,MEMORY...] [DRESS]
+ * the definition, and no device falls back to writing the elements first, which would give these bits, too. A map of a
+ * narrow matrix with gaps has few launches and few idle work-items. map_launch_test DEVICE MEMORY[,MEMORY...] [DRESS]
  * DRESS: gpu or igpu, for the kernels of GPUs (dress_layer), whose groups are counted. */
 #include <stdarg.h>
 
@@ -12,14 +12,14 @@
 #include "runtime/hx_map.h"
 #include "tests/check.h"
 
-enum { LEAF = 4096, GROUP = 256, LEAVES = 8, TYPES = HX_U32 + 1 };
+enum { LEAF = 4096, GROUP = 256, LEAVES = 8, TYPES = HX_U32 + 1, ELEMENTS = 400000, GAP = 2 };
 enum { SHORT_GROUPS = 16 }; /* for each compute unit: longer launches have groups of LEAVES leaves (launch_map.c) */
 
 /* What the library logs, and the kernels that it launches. */
 
 static _Atomic unsigned launches, ready;
-static _Atomic size_t items; /* of the last launch */
-static double slowest_ms;    /* of the builds; the thread that prepares writes it, and calls wait for that thread */
+static _Atomic size_t items, last_items; /* of all launches, and of the last one */
+static double slowest_ms; /* of the builds; the thread that prepares writes it, and calls wait for that thread */
 
 void __real_hx__log_write(hx__log_level level, const char *format, ...);
 void __wrap_hx__log_write(hx__log_level level, const char *format, ...);
@@ -49,7 +49,8 @@ cl_int __wrap_hx__clEnqueueNDRangeKernel(cl_command_queue q, cl_kernel k, cl_uin
                                          const size_t *global, const size_t *local, cl_uint n, const cl_event *waits,
                                          cl_event *event) {
   launches++;
-  items = global[0];
+  last_items = global[0] * (dims > 1 ? global[1] : 1);
+  items += last_items;
   return __real_hx__clEnqueueNDRangeKernel(q, k, dims, offset, global, local, n, waits, event);
 }
 
@@ -93,7 +94,7 @@ static void check_call(const contexts *c, const hx_kernel *k, hx_op op, arrays *
 /* The last call was one chunk of a long expression. */
 static void check_groups(const contexts *c, const arrays *a, size_t n) {
   const size_t leaves = (n + LEAF - 1) / LEAF, groups = leaves <= a->whole ? leaves : (leaves + LEAVES - 1) / LEAVES;
-  if (c->is_gpu) CHECK(items == groups * GROUP, "%zu items for %zu leaves", (size_t)items, leaves);
+  if (c->is_gpu) CHECK(last_items == groups * GROUP, "%zu items for %zu leaves", (size_t)last_items, leaves);
 }
 
 static void check_kernel(const contexts *c, hx_op op, hx_type type, const char *text, arrays *a, bool is_long) {
@@ -133,6 +134,48 @@ static unsigned check_kernels(const contexts *c, arrays *a) {
   return (TYPES - HX_F32) * OPS + sizeof more / sizeof more[0];
 }
 
+/* A matrix of `cols` columns, which divide a leaf, so that a chunk is one rectangle. A GPU has one launch for each, and
+ * items for less than twice the columns; a CPU has one for 32768 rows, and items for eight columns at least. Edges of
+ * groups have up to 256 rows more. */
+static void check_narrow(const contexts *c, const hx_kernel *k, size_t cols) {
+  const size_t rows = ELEMENTS / cols, ld = cols + GAP, words = rows * ld;
+  uint32_t *const x = malloc(words * sizeof *x), *const got = malloc(words * sizeof *got),
+                  *const want = malloc(words * sizeof *want);
+  if (!x || !got || !want) exit(1);
+  data_fill(HX_F32, DATA_SIGNED, cols, x, words);
+  memset(got, 0xa5, words * sizeof *got);
+  memset(want, 0xa5, words * sizeof *want);
+  const void *const inputs[] = {x};
+  const hx_value p = {.f32 = 0.75f};
+  hx_report report = {0};
+  hx_task map = hx_map_rows(k, inputs, &ld, rows, cols, &p, want, ld);
+  CHECK_OK(hx_offload(c->cpu, &map, NULL));
+  map.map.out = got;
+  map.gpu_share = 1.0f;
+  CHECK_OK(hx_offload(c->device, &map, &report)); /* waits for the program */
+  const unsigned launched = launches;
+  const size_t before = items;
+  CHECK_OK(hx_offload(c->device, &map, &report));
+  const unsigned more = launches - launched, most = report.chunks + (c->is_gpu ? 0 : (unsigned)(rows / 32768));
+  const size_t used = items - before,
+               limit = (c->is_gpu || cols > 4 ? 2 * cols : 8) * (rows + (size_t)256 * report.chunks);
+  CHECK(memcmp(got, want, words * sizeof *got) == 0, "%zu x %zu: the elements differ", rows, cols);
+  CHECK(more <= most, "%u launches of %u chunks: %zu x %zu", more, report.chunks, rows, cols);
+  CHECK(used <= limit, "%zu items for %zu x %zu, in %u chunks", used, rows, cols, report.chunks);
+  free(x);
+  free(got);
+  free(want);
+}
+
+static void check_all_narrow(const contexts *c) {
+  static const size_t cols[] = {1, 2, 4, 32, 64};
+  const hx_kernel_source source = {.text = "x * p", .inputs = "float x", .parameters = "float p"};
+  hx_kernel *k;
+  CHECK_OK(hx_compile(c->device, &source, &k));
+  for (size_t i = 0; k && i < sizeof cols / sizeof cols[0]; i++) check_narrow(c, k, cols[i]);
+  hx_kernel_free(k);
+}
+
 static void allocate(arrays *a, hx_context *device) {
   hx_device_info info = {.compute_units = 1};
   CHECK_OK(hx_device(device, hx_device_count(device) - 1, &info));
@@ -160,7 +203,8 @@ int main(int argc, char **argv) {
     c.is_gpu = argc > 3;
     arrays a;
     allocate(&a, c.device);
-    kernels = check_kernels(&c, &a);
+    kernels = check_kernels(&c, &a) + 1;
+    check_all_narrow(&c);
     free(a.x);
     free(a.y);
     free(a.values);

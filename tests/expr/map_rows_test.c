@@ -19,6 +19,7 @@ static size_t draw(size_t below) { return data_u64(seed, drawn++) % below; }
 static hx_context *hx;
 static hx_kernel *kernel;
 static unsigned shared;
+static bool narrow; /* every matrix has gaps, and the device does all of it */
 
 /* A chunk has at most so many leaves. A device's own limit is too large for a test. */
 static size_t most_leaves;
@@ -39,7 +40,7 @@ typedef struct matrix {
 
 static matrix new_matrix(size_t rows, size_t cols, bool once) {
   static const size_t gaps[] = {0, 0, 1, 3, 16, 100};
-  const size_t gap = gaps[draw(rows > 4096 ? 4 : 6)];
+  const size_t gap = narrow ? gaps[2 + draw(3)] : gaps[draw(rows > 4096 ? 4 : 6)];
   matrix m = {.ld = once ? 0 : cols + gap};
   const size_t words = (once ? 1 : rows) * (cols + gap) + 8;
   m.p = hx_alloc(hx, words * sizeof *m.p);
@@ -81,7 +82,7 @@ static void check_case(size_t rows, size_t cols) {
   for (int k = 0; k < INPUTS; k++) dense = dense && ld[k] == cols;
   hx_task t = hx_map_rows(kernel, inputs, dense && draw(2) ? NULL : ld, rows, cols, &a, result.p,
                           ld_out == cols && draw(2) ? 0 : ld_out);
-  t.gpu_share = shares[draw(5)];
+  t.gpu_share = narrow ? 1 : shares[draw(5)];
   CHECK_OK(hx_offload(hx, &t, &report));
   shared += report.gpu_share > 0;
   CHECK(report.recovered == 0, "%u chunks of %zu x %zu were recovered", report.recovered, rows, cols);
@@ -116,7 +117,7 @@ static void check_reduction(size_t rows, size_t cols) {
   const hx_value a = {.f32 = 0.75f};
   most_leaves = draw(2) ? 2 : SIZE_MAX;
   hx_task t = hx_map_reduce_rows(op, kernel, inputs, dense && draw(2) ? NULL : ld, rows, cols, &a, out);
-  t.gpu_share = shares[draw(5)];
+  t.gpu_share = narrow ? 1 : shares[draw(5)];
   hx_report report;
   CHECK_OK(hx_offload(hx, &t, &report));
   shared += report.gpu_share > 0;
@@ -139,6 +140,18 @@ static void check_reduction(size_t rows, size_t cols) {
   free(row);
   for (int i = 0; i < INPUTS; i++) hx_free(hx, in[i].p);
   hx_free(hx, out);
+}
+
+/* Rows and columns around the widths and heights of work-groups, which have several rows of a narrow matrix. */
+static void check_narrow(void) {
+  static const size_t rows[] = {1, 2, 127, 128, 129, 1000}, cols[] = {1, 2, 3, 5, 31, 32, 33, 63, 64, 65, 127, 128, 129};
+  narrow = true;
+  for (size_t j = 0; j < sizeof cols / sizeof cols[0]; j++)
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0] && checks_failed < 5; i++) {
+      check_case(rows[i], cols[j]);
+      if (i % 2) check_reduction(rows[i], cols[j]);
+    }
+  narrow = false;
 }
 
 static void check_refused_reductions(void) {
@@ -219,6 +232,7 @@ int main(int argc, char **argv) {
   printf("map_rows_test: seed %llu, %lu cases\n", (unsigned long long)seed, cases);
   check_refusals();
   check_refused_reductions();
+  check_narrow();
   for (unsigned long i = 0; i < cases && checks_failed < 5; i++)
     (i / SHAPES % 2 ? check_reduction : check_case)(shapes[i % SHAPES][0], shapes[i % SHAPES][1]);
   printf("map_rows_test: devices took part in %u tasks\n", shared);
