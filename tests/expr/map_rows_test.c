@@ -86,6 +86,7 @@ static void check_case(size_t rows, size_t cols) {
   CHECK_OK(hx_offload(hx, &t, &report));
   shared += report.gpu_share > 0;
   CHECK(report.recovered == 0, "%u chunks of %zu x %zu were recovered", report.recovered, rows, cols);
+  CHECK(!narrow || report.gpu_share == 1, "the device did %g of %zu x %zu", report.gpu_share, rows, cols);
   CHECK_OK(hx_sync(hx, result.p, words * sizeof *result.p));
   size_t wrong = 0;
   while (wrong < words && result.p[wrong] == want[wrong]) wrong++;
@@ -122,6 +123,7 @@ static void check_reduction(size_t rows, size_t cols) {
   CHECK_OK(hx_offload(hx, &t, &report));
   shared += report.gpu_share > 0;
   CHECK(report.recovered == 0, "%u chunks of %zu x %zu were recovered", report.recovered, rows, cols);
+  CHECK(!narrow || report.gpu_share == 1, "the device did %g of %zu x %zu", report.gpu_share, rows, cols);
   uint64_t units = 0;
   for (uint32_t i = 0; i < report.device_count; i++) units += report.device[i].units;
   CHECK(units == rows * cols, "%llu units of %zu x %zu", (unsigned long long)units, rows, cols);
@@ -144,7 +146,8 @@ static void check_reduction(size_t rows, size_t cols) {
 
 /* Rows and columns around the widths and heights of work-groups, which have several rows of a narrow matrix. */
 static void check_narrow(void) {
-  static const size_t rows[] = {1, 2, 127, 128, 129, 1000}, cols[] = {1, 2, 3, 5, 31, 32, 33, 63, 64, 65, 127, 128, 129};
+  static const size_t rows[] = {1, 2, 127, 128, 129, 1000},
+                      cols[] = {1, 2, 3, 5, 31, 32, 33, 63, 64, 65, 127, 128, 129};
   narrow = true;
   for (size_t j = 0; j < sizeof cols / sizeof cols[0]; j++)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0] && checks_failed < 5; i++) {
