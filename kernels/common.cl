@@ -39,8 +39,8 @@
 #endif
 
 #if HX_ARITHMETIC == HX_SOFT_FMA || HX_SOFT_DIVISION
-/* p * 2^e, rounded to nearest even; 0 < p < 2^63. What p leaves out must be nonzero only if the lowest bit of p is set,
- * and p must then have at least 26 bits. */
+/* p * 2^e, rounded to nearest even; 0 < p < 2^63. If the exact value has further bits behind those of p, the lowest bit
+ * of p must be set, and p must have at least 26 bits. */
 static float hx_rounded(uint sign, ulong p, int e) {
   int shift = 63 - (int)clz(p);
   const int biased = shift + e + 127;

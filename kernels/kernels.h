@@ -105,13 +105,15 @@
  *             float beta)
  *     c(i,j) = beta == 0 ? t(i,j) : fma(beta, c(i,j), t(i,j)), at c[c_first + i*ldc + j]. Launch: 2-D, any size.
  *
- * ---- User kernels: out[i] = the bits of f(x0[x0_first + i], x1[x1_first + i], ...), i < n
+ * ---- User kernels: the bits of f(x0(i,j), x1(i,j), ...), i < rows, j < cols, at out[out_first + i*out_ld + j]
  *
- *   hx_map(global const T *x0, ulong x0_first, ..., uint p0, ..., ulong n, global uint *out)
- *     An array and an offset for each input, the bits of each parameter. Launch: 1-D, at least n items.
- *   hx_map_reduce(the same arrays and parameters, ulong n, global ulong *slots)
- *     The slot of every leaf of these elements. Launch, and further arguments: as for hx_reduce, of the row by which it
- *     was built; with HX_MAP_ROWS == 0, on GPUs, there may be a group for each leaf instead.
+ *   hx_map(global const T *x0, ulong x0_first, ulong x0_ld, ..., uint p0, ..., ulong cols, ulong rows,
+ *             global uint *out, ulong out_first, ulong out_ld)
+ *     For each input an array, its first element and its leading dimension; then the bits of each parameter.
+ *     Launch: 2-D, at least rows items along y, and along x enough groups for cols / HX_MAP_EACH items.
+ *   hx_map_reduce(global const T *x0, ulong x0_first, ..., uint p0, ..., ulong n, global ulong *slots)
+ *     The slot of every leaf of n elements in one row. Launch, and further arguments: as for hx_reduce, of the row by
+ *     which it was built; with HX_MAP_ROWS == 0, on GPUs, there may be a group for each leaf instead.
  *
  * ---- Probes of the device
  *

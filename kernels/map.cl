@@ -31,7 +31,7 @@ static uint hx_significand(uint bits, int *e) {
   return biased ? (bits & 0x7fffffu) | 0x800000u : bits << shift;
 }
 
-/* 27 bits of the quotient, and one that says whether there are more. */
+/* 27 bits of the quotient, and one that says whether any bit behind them is set. */
 static float hx_divided(float x, float y) {
   const uint a = HX_WORD(x) & 0x7fffffffu, b = HX_WORD(y) & 0x7fffffffu, sign = (HX_WORD(x) ^ HX_WORD(y)) & 0x80000000u;
   if (a > 0x7f800000u || b > 0x7f800000u || (a == b && (a == 0 || a == 0x7f800000u))) return as_float(0x7fc00000u);
@@ -48,7 +48,7 @@ static float hx_divided(float x, float y) {
   return hx_rounded(sign, (ulong)quotient << 1 | (rest != 0), ex - ey - 27);
 }
 
-/* 27 bits of the root, from two bits of the radicand each, and one that says whether there are more. */
+/* 27 bits of the root, each from two bits of the radicand, and one that says whether any bit behind them is set. */
 static float hx_root(float x) {
   const uint a = HX_WORD(x);
   if ((a & 0x7fffffffu) == 0 || a == 0x7f800000u) return x;

@@ -114,7 +114,11 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_map_reduce
 
 #else
 
-/* Loads whichever of these is right. */
+#if HX_LOCAL0 > 256
+#error "made is too small for the buffers of hx_join_items"
+#endif
+
+/* Chooses among these loads. */
 #define HX_FOUR_HERE(T, p) (last < 3 ? HX_FOUR_SHORT(T, p) : aligned ? HX_FOUR_ALIGNED(T, p) : HX_FOUR_ANY(T, p))
 
 /* Makes an item's part of the elements of a leaf. */
@@ -132,7 +136,8 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_map_reduce
                                                                                  global ulong *slots
                                                                                      HX_JOIN_PARAMETERS) {
   HX_JOIN_LOCALS
-  local HX_T4 made[HX_LEAF / 4]; /* then the buffers of hx_join_items, of at most 32 bytes for an item */
+  /* Room for a leaf, and then for the two buffers of hx_join_items, which are vectors of up to 32 bytes. */
+  local HX_T4 made[HX_LEAF / 4] __attribute__((aligned(32)));
   local HX_TREE4 *const even = (local HX_TREE4 *)made, *const odd = even + HX_LOCAL0;
   const uint id = (uint)get_local_id(0);
   const uint leaves = (ulong)get_num_groups(0) * HX_LEAF < n ? HX_LEAVES : 1;

@@ -8,22 +8,13 @@
 #include "reference/data.h"
 #include "runtime/hx_map.h"
 #include "tests/check.h"
+#include "tests/float_bits.h"
 
 #define ELEMENTS ((size_t)1 << 20)
 
 static uint32_t *x, *y, *got;
 
-static float as_float(uint32_t bits) {
-  float f;
-  memcpy(&f, &bits, sizeof f);
-  return f;
-}
-
-static uint32_t bits_of(float f) {
-  uint32_t bits;
-  memcpy(&bits, &f, sizeof bits);
-  return isnan(f) ? 0x7fc00000u : bits;
-}
+static uint32_t bits_of(float f) { return isnan(f) ? 0x7fc00000u : as_int(f); }
 
 /* A divisor that gives x a quotient whose biased exponent is about `exponent`. */
 static uint32_t with_quotient(uint32_t bits, uint32_t by, int exponent) {

@@ -11,21 +11,12 @@
 #include "reference/data.h"
 #include "runtime/hx_map.h"
 #include "tests/check.h"
+#include "tests/float_bits.h"
 
 #define ELEMENTS ((size_t)1 << 20)
 
 /* The sequences, as the page has them. */
 
-static float as_float(uint32_t bits) {
-  float f;
-  memcpy(&f, &bits, sizeof f);
-  return f;
-}
-static uint32_t as_int(float f) {
-  uint32_t bits;
-  memcpy(&bits, &f, sizeof bits);
-  return bits;
-}
 static int shifted(uint32_t bits, int by) { return (int)((int64_t)(int32_t)bits >> by); }
 
 static float exp_of(float x) {

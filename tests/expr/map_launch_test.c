@@ -13,7 +13,7 @@
 #include "tests/check.h"
 
 enum { LEAF = 4096, GROUP = 256, LEAVES = 8, TYPES = HX_U32 + 1, ELEMENTS = 400000, GAP = 2 };
-enum { SHORT_GROUPS = 16 }; /* for each compute unit: longer launches have groups of LEAVES leaves (launch_map.c) */
+enum { SHORT_LEAVES = 16 }; /* for each compute unit: longer launches have groups of LEAVES leaves (launch_map.c) */
 
 /* What the library logs, and the kernels that it launches. */
 
@@ -119,18 +119,24 @@ static unsigned check_kernels(const contexts *c, arrays *a) {
   static const char *const texts[TYPES] = {[HX_F32] = "x - y * p", [HX_I32] = "x ^ y + p", [HX_U32] = "x * p - y"};
   static const struct {
     hx_op op;
+    hx_type type;
     const char *text;
-  } more[] = {{HX_SUM, "expf(x) - y * p"}, /* a little longer than the longest short one */
-              {HX_ARGMAX, "logf(x) * p"},  /* y is not used */
-              {HX_MAX, "erff(x) - logf(fabsf(y)) * p"}};
+  } more[] = {{HX_SUM, HX_F32, "expf(x) - y * p"}, /* a little longer than the longest short one */
+              {HX_ARGMAX, HX_F32, "logf(x) * p"},  /* y is not used */
+              {HX_MAX, HX_F32, "erff(x) - logf(fabsf(y)) * p"},
+              {HX_SUM, HX_I32, /* joined in vectors of 64-bit integers */
+               "int a = x * 3 + y; int b = a * 5 ^ x; int c = b * 7 - y; int d = (c ^ a) + (b >> 5);"
+               "int e = d * 11 + (a & c); int f = (e ^ d) * 13 - b; f + (e >> 3) + p * a"}};
   for (int type = HX_F32; type < TYPES; type++) {
     data_fill((hx_type)type, DATA_SIGNED, 5, a->x, a->most + 4);
     data_fill((hx_type)type, DATA_SIGNED, 6, a->y, a->most + 4);
     for (size_t o = 0; o < OPS; o++) check_kernel(c, ops[o], (hx_type)type, texts[type], a, false);
   }
-  data_fill(HX_F32, DATA_SIGNED, 7, a->x, a->most + 4);
-  data_fill(HX_F32, DATA_SIGNED, 8, a->y, a->most + 4);
-  for (size_t i = 0; i < sizeof more / sizeof more[0]; i++) check_kernel(c, more[i].op, HX_F32, more[i].text, a, true);
+  for (size_t i = 0; i < sizeof more / sizeof more[0]; i++) {
+    data_fill(more[i].type, DATA_SIGNED, 7, a->x, a->most + 4);
+    data_fill(more[i].type, DATA_SIGNED, 8, a->y, a->most + 4);
+    check_kernel(c, more[i].op, more[i].type, more[i].text, a, true);
+  }
   return (TYPES - HX_F32) * OPS + sizeof more / sizeof more[0];
 }
 
@@ -179,7 +185,7 @@ static void check_all_narrow(const contexts *c) {
 static void allocate(arrays *a, hx_context *device) {
   hx_device_info info = {.compute_units = 1};
   CHECK_OK(hx_device(device, hx_device_count(device) - 1, &info));
-  a->whole = SHORT_GROUPS * info.compute_units;
+  a->whole = SHORT_LEAVES * info.compute_units;
   a->most = (a->whole + 1 > 10 ? a->whole + 1 : 10) * LEAF;
   a->x = malloc((a->most + 4) * sizeof *a->x);
   a->y = malloc((a->most + 4) * sizeof *a->y);

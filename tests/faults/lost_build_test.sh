@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# lost_build_test.sh fault_matrix libfault_layer.so libdress_layer.so: a device that is lost when the program of a user
-# kernel is made or built, or before with a code that means a shortage, gets no call later, although the codes of these
-# calls do not say that it is gone. Cells of the fault matrix.
+# lost_build_test.sh fault_matrix libfault_layer.so libdress_layer.so: cells of the fault matrix in which a device is lost
+# when the program of a user kernel is made or built, or shortly before, and the call that fails has a code that means a
+# shortage of memory. hx has to notice the loss, so that no later call reaches the device.
 set -u
 failed=0
 for cell in clCreateProgramWithBinary:1:lost:svm-fine:gpu:ready:-36 \

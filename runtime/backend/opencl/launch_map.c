@@ -8,8 +8,8 @@
  * MAP_EACH (maps.c). */
 #define GROUP 128u
 #define EACH_GROUP 256u
-#define SHORT_GROUPS 16u /* for each compute unit: as many groups at most have one leaf (user-kernels-long.tsv) */
-#define CPU_WIDTH 8u     /* of a group for narrow matrices on a CPU: of 4, 8 and 16 none was better for all */
+#define SHORT_LEAVES 16u /* a compute unit: as few leaves have a group each (user-kernels-long.tsv) */
+#define CPU_WIDTH 8u     /* of a group for narrow matrices on a CPU; 4, 8 and 16 were equally fast */
 #define MOST_HIGH 32768u /* groups of a launch in the second dimension: some drivers allow no more than 65535 */
 
 static hx__memory_mode kind_of(const hx__cl_view *view) { return view->mem ? HX__MEMORY_COPY : view->mode; }
@@ -61,8 +61,8 @@ typedef struct group {
 } group;
 
 /* The group of a narrow rectangle is as wide as a row, rounded up to a power of two, and has several rows. PoCL
- * compiles a kernel for each shape of a group, and again for more than 65535 items in a dimension. CPUs therefore have
- * two shapes and fewer rows in a launch, all of which the self-test has compiled (map_test.c). */
+ * compiles a kernel for each shape of a group, and again for more than 65535 items in a dimension. So CPU devices have
+ * only two shapes, both of which the self-test uses (map_test.c), and no launch of more rows than that. */
 static group group_of(const hx__cl_device *d, unsigned each, hx__map_part part) {
   const bool cpu = d->families & HX__FAMILY_CPU;
   const size_t width = cpu && part.cols <= GROUP / 2 ? CPU_WIDTH : part.cols;
@@ -105,10 +105,10 @@ static hx__outcome launch_elements(hx__cl_stream *stream, const hx__work *w, hx_
   return outcome;
 }
 
-/* The groups of a map-reduce. If a group makes a leaf, short launches have a group for each, so that more of the device
- * is busy. In long ones more groups would only make the last one's work longer, which joins them. */
+/* The groups of a map-reduce. If a group makes a leaf, a short launch has a group for each leaf, so that more of the
+ * device is busy. In a long launch that would only give the last group more results to join. */
 static size_t groups_of(const hx__cl_stream *stream, const hx__cl_map *map, size_t leaves) {
-  const size_t most = SHORT_GROUPS * stream->device->base.compute_units;
+  const size_t most = SHORT_LEAVES * stream->device->base.compute_units;
   const bool one_leaf = map->group_makes_leaf && leaves <= most && leaves <= HX__JOINED_GROUPS;
   return one_leaf && !stream->self_test.full_groups ? leaves : hx__ceiling(leaves, map->row->leaves);
 }

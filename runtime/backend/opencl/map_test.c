@@ -151,6 +151,7 @@ static const char *run_all(hx__stream *stream, const hx__cl_map *k, buffers *b, 
     }
   }
   hx__cl_self_test_state *const state = &((hx__cl_stream *)stream)->self_test;
+  ((hx__cl_stream *)stream)->joins = true; /* as in runs */
   state->full_groups = k->group_makes_leaf;
   const char *why = k->group_makes_leaf ? run(stream, k, b, shapes[2], round, modes[0], &ns) : NULL;
   state->full_groups = false;
