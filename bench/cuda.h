@@ -22,7 +22,10 @@
   F(close, "cublasDestroy_v2", (void *))                                                                             \
   F(sgemm, "cublasSgemm_v2",                                                                                         \
     (void *, int, int, int, int, int, const float *, const float *, int, const float *, int, const float *, float *, \
-     int))
+     int))                                                                                                           \
+  F(sgemm_batch, "cublasSgemmStridedBatched",                                                                        \
+    (void *, int, int, int, int, int, const float *, const float *, int, long long, const float *, int, long long,   \
+     const float *, float *, int, long long, int))
 
 enum { BENCH_TO_DEVICE = 1, BENCH_TO_HOST = 2 }; /* directions of a copy */
 
@@ -40,5 +43,7 @@ bool bench_cuda_load(bench_cuda *cuda, char *why, size_t bytes);
  * starts C = op(A) op(B) with row-major matrices, and does not wait for it. */
 int bench_cuda_open(bench_cuda *cuda, const float *a, size_t a_count, const float *b, size_t b_count, size_t c_count);
 int bench_cuda_multiply(const bench_cuda *cuda, size_t m, size_t n, size_t k, bool trans_a, bool trans_b);
+/* The same for `count` products of square matrices, one after the other. */
+int bench_cuda_multiply_batch(const bench_cuda *cuda, size_t side, size_t count);
 
 #endif

@@ -30,7 +30,7 @@ extern const char *const hx__fields_case_names[HX__FIELDS_CASES];
 /* `count` fields, the first of which is reduction number `first`. */
 hx__kernel_fields hx__case_fields(hx__fields_case form, unsigned first, unsigned count);
 
-enum { HX__CASE_SIZES = 6, HX__CASE_PRODUCTS = 20 };
+enum { HX__CASE_SIZES = 6, HX__CASE_PRODUCTS = 24 };
 
 /* The lengths of the reductions. */
 extern const size_t hx__case_sizes[HX__CASE_SIZES];
@@ -40,7 +40,8 @@ typedef struct hx__case_product {
   unsigned tiles_m, rest_m, tiles_n, rest_n, k;
   bool trans_a, trans_b;
   float alpha;
-  bool vec4_b; /* rows of B at multiples of 16 bytes, in the copy of it on the device */
+  bool vec4_b;       /* rows of B at multiples of 16 bytes, in the copy of it on the device */
+  unsigned products; /* of a batch, in one launch; 0: no batch */
 } hx__case_product;
 
 /* The first writes less than the self-test's pattern covers. The others with a name reach a certain program of a set,
@@ -53,7 +54,8 @@ enum {
   HX__CASE_VEC4_NN,
   HX__CASE_VEC4_NT,
   HX__CASE_FEW_ROWS_NN,
-  HX__CASE_FEW_ROWS_NT
+  HX__CASE_FEW_ROWS_NT,
+  HX__CASE_BATCH
 };
 
 extern const hx__case_product hx__case_products[HX__CASE_PRODUCTS];

@@ -51,6 +51,14 @@ static hx__gemm_plan cut_after(size_t full_tiles, const hx__kernel_row *row, hx_
   return chain.ns < cut.ns ? chain : cut;
 }
 
+/* The time of several products, all of whose tiles are full. */
+static double batch_ns(const hx__kernel_row *row, hx__layout layout, hx__gemm_plan all, const hx__gemm_shape *s,
+                       unsigned units) {
+  if (__builtin_mul_overflow(all.tiles, s->products, &all.tiles)) return INFINITY;
+  all.full_tiles = all.groups = all.tiles;
+  return hx__gemm_tiles_ns(row, layout, &all, s, units) + hx__gemm_batch_turns_ns(row, all.tiles, units);
+}
+
 /* The plan of a row of HX__SHAPE_TILES or HX__SHAPE_SMALL in one orientation. */
 static hx__gemm_plan tiles_plan(const hx__kernel_row *row, hx__layout layout, const hx__gemm_shape *s, unsigned units) {
   const bool in_place = hx__kernel_in_place(row);
@@ -73,6 +81,10 @@ static hx__gemm_plan tiles_plan(const hx__kernel_row *row, hx__layout layout, co
   /* Either all tiles are full, or those that do not fill the units are cut into panels. */
   const bool can_be_full = row->slices == 1 || p.panels <= row->slices;
   p.full_tiles = p.groups = p.tiles;
+  if (s->products > 1) {
+    if (row->slices == 1 && !p.copy_a && !p.copy_b) p.ns = batch_ns(row, layout, p, s, units);
+    return p;
+  }
   if (can_be_full) p.ns = hx__gemm_tiles_ns(row, layout, &p, s, units);
   const size_t most = can_be_full ? p.tiles / units * units : 0;
   const hx__gemm_plan some = cut_after(most, row, layout, &p, s, units);
@@ -84,6 +96,24 @@ static hx__gemm_plan tiles_plan(const hx__kernel_row *row, hx__layout layout, co
   }
   p.partials = (p.tiles - p.full_tiles) * p.panels * row->tile_m * row->tile_n;
   p.ns += hx__gemm_copies_ns(&p, s);
+  return p;
+}
+
+/* The plan of a row of HX__SHAPE_BATCH: each group computes whole products. */
+static hx__gemm_plan batch_plan(const hx__kernel_row *row, hx__layout layout, const hx__gemm_shape *s, unsigned units) {
+  const size_t items = (row->tile_m / row->item_m) * (row->tile_n / row->item_n);
+  hx__gemm_plan p = {.tiles = s->products, .full_tiles = s->products, .panels = 1, .ns = INFINITY};
+  p.groups = hx__gemm_ceiling(s->products, row->local[0] / items);
+  if (row->rate[layout] == 0 || s->products < 2 || s->products > UINT32_MAX || s->m > row->tile_m ||
+      s->n > row->tile_n || s->k > HX__PANEL)
+    return p;
+  const bool a_by_k = s->a.rs == 1 && s->a.cs != 1, b_by_k = s->b.cs == 1 && s->b.rs != 1;
+  const size_t lda = a_by_k ? s->a.cs : s->a.rs, ldb = b_by_k ? s->b.rs : s->b.cs;
+  const bool a_vec4 = s->a.aligned && lda % 4 == 0 && (a_by_k ? s->m : s->k) % 4 == 0;
+  const bool b_vec4 = s->b.aligned && ldb % 4 == 0 && (b_by_k ? s->n : s->k) % 4 == 0;
+  p.layout =
+      (a_by_k ? HX__A_BY_K : 0) | (b_by_k ? HX__B_BY_K : 0) | (a_vec4 ? HX__A_VEC4 : 0) | (b_vec4 ? HX__B_VEC4 : 0);
+  p.ns = hx__gemm_batch_ns(row, layout, s, units);
   return p;
 }
 
@@ -107,7 +137,8 @@ static hx__gemm_plan few_rows_plan(const hx__kernel_row *row, hx__layout layout,
       .tiles = hx__gemm_ceiling(s->n, row->tile_n), .panels = hx__gemm_ceiling(s->k, HX__PANEL), .ns = INFINITY};
   const bool by_k = s->b.cs == 1 && s->b.rs != 1;
   const size_t stride = by_k ? s->b.rs : s->b.cs;
-  if (s->m > row->tile_m || row->rate[layout] == 0 || by_k != (layout == HX__LAYOUT_NN) || stride >= FEW_ROWS_STRIDE)
+  if (s->products > 1 || s->m > row->tile_m || row->rate[layout] == 0 || by_k != (layout == HX__LAYOUT_NN) ||
+      stride >= FEW_ROWS_STRIDE)
     return p;
   p.layout = (s->a.rs == 1 && s->a.cs != 1 ? HX__A_BY_K : 0) | (by_k ? HX__B_BY_K : 0) |
              (s->b.aligned && stride % 4 == 0 ? HX__B_VEC4 : 0);
@@ -129,9 +160,12 @@ static hx__gemm_plan few_rows_plan(const hx__kernel_row *row, hx__layout layout,
 }
 
 hx__gemm_plan hx__gemm_plan_for(const hx__kernel_row *row, hx__layout layout, const hx__gemm_shape *s, unsigned units) {
-  const hx__gemm_shape other = {s->n, s->m, s->k, {s->b.cs, s->b.rs, s->b.aligned}, {s->a.cs, s->a.rs, s->a.aligned}};
+  const hx__gemm_operand a = {s->b.cs, s->b.rs, s->b.aligned}, b = {s->a.cs, s->a.rs, s->a.aligned};
+  const hx__gemm_shape other = {s->n, s->m, s->k, a, b, s->products};
   hx__gemm_plan (*const plan)(const hx__kernel_row *, hx__layout, const hx__gemm_shape *, unsigned) =
-      row->shape == HX__SHAPE_FEW_ROWS ? few_rows_plan : tiles_plan;
+      row->shape == HX__SHAPE_FEW_ROWS ? few_rows_plan
+      : row->shape == HX__SHAPE_BATCH  ? batch_plan
+                                       : tiles_plan;
   const hx__gemm_plan straight = plan(row, layout, s, units ? units : 1);
   hx__gemm_plan transposed = plan(row, layout, &other, units ? units : 1);
   transposed.transposed = true;

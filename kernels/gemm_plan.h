@@ -15,6 +15,7 @@ typedef struct hx__gemm_operand {
 typedef struct hx__gemm_shape {
   size_t m, n, k;
   hx__gemm_operand a, b;
+  size_t products; /* of this shape in one launch, their operands all aligned or not; 0 is one, too */
 } hx__gemm_shape;
 
 #define HX__JOIN_TICKETS 32768u /* the most tickets of one launch: one for each tile or panel (kernels.h) */

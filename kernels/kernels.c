@@ -10,8 +10,8 @@ extern const char hx__cl_common[], hx__cl_exchange[], hx__cl_reduce_scan[], hx__
     hx__cl_reduce_field[], hx__cl_reduce_field_end[], hx__cl_reduce_fields[], hx__cl_matmul_copies[], hx__cl_matmul[],
     hx__cl_matmul_uniform[], hx__cl_matmul_packed[], hx__cl_matmul_stage[], hx__cl_matmul_stage_copy[],
     hx__cl_matmul_place[], hx__cl_matmul_tiles[], hx__cl_matmul_small_stage[], hx__cl_matmul_small[],
-    hx__cl_matmul_few[], hx__cl_matmul_few_lines[], hx__cl_matmul_few_turns[], hx__cl_matmul_copy[],
-    hx__cl_matmul_store[], hx__cl_probe[], hx__cl_map[], hx__cl_map_reduce[];
+    hx__cl_matmul_batch[], hx__cl_matmul_few[], hx__cl_matmul_few_lines[], hx__cl_matmul_few_turns[],
+    hx__cl_matmul_copy[], hx__cl_matmul_store[], hx__cl_probe[], hx__cl_map[], hx__cl_map_reduce[];
 
 /* The .cl files know these by number. */
 _Static_assert(HX_SUM == 1 && HX_MIN == 2 && HX_MAX == 3 && HX_ARGMIN == 4 && HX_ARGMAX == 5 && HX_DOT == 6 &&
@@ -62,7 +62,7 @@ static bool tile_set(const uint32_t tile[3]) { return tile[0] != 0 || tile[1] !=
 static bool tile_matches(const hx__kernel_row *row, const uint32_t tile[3]) {
   if (row->kind != HX__KERNEL_MATMUL || !tile_set(tile)) return true;
   if (hx__kernel_of_set(row) &&
-      (row->rate[HX__LAYOUT_NN] == 0 || row->slices > 1 || row->vec4 || row->shape == HX__SHAPE_FEW_ROWS))
+      (row->rate[HX__LAYOUT_NN] == 0 || row->slices > 1 || row->vec4 || row->shape >= HX__SHAPE_BATCH))
     return false; /* not every product can be computed with it */
   if (row->tile_m == tile[0] && row->tile_n == tile[1] && row->tile_k == tile[2]) return true;
   return row->any_tile && accepts_tile(row, tile);
@@ -94,6 +94,7 @@ static int set_options(char *text, size_t bytes, const hx__kernel_row *row) {
   static const char *const shapes[] = {[HX__SHAPE_ALONE] = "",
                                        [HX__SHAPE_TILES] = "-DHX_SHAPE_TILES=1",
                                        [HX__SHAPE_SMALL] = "-DHX_SHAPE_TILES=1 -DHX_SMALL=1",
+                                       [HX__SHAPE_BATCH] = "-DHX_SHAPE_TILES=1 -DHX_BATCH=1",
                                        [HX__SHAPE_FEW_ROWS] = "-DHX_SHAPE_TILES=1 -DHX_FEW_ROWS=1"};
   const char *const shape = shapes[row->shape];
   const uint32_t m = row->item_m, n = row->item_n;
@@ -103,6 +104,7 @@ static int set_options(char *text, size_t bytes, const hx__kernel_row *row) {
                       " %s -DHX_PTX=1 -DHX_STAGES=%u -DHX_SLICES=%u -DHX_BLOCKS_M=%u -DHX_BLOCKS_N=%u -DHX_WIDTH=%u%s",
                       shape, row->stages, row->slices, m / 4, n / 4, row->width, row->vec4 ? " -DHX_VEC4=1" : "");
     case HX__SHAPE_SMALL:
+    case HX__SHAPE_BATCH:
       return snprintf(text, bytes, " %s -DHX_PTX=1 -DHX_STAGES=%u -DHX_ITEM_M=%u -DHX_ITEM_N=%u", shape, row->stages, m,
                       n);
     case HX__SHAPE_FEW_ROWS:
@@ -184,6 +186,7 @@ const char *const *hx__kernel_sources(hx__kernel_kind kind) {
                                        hx__cl_matmul_tiles,
                                        hx__cl_matmul_small_stage,
                                        hx__cl_matmul_small,
+                                       hx__cl_matmul_batch,
                                        hx__cl_matmul_few,
                                        hx__cl_matmul_few_lines,
                                        hx__cl_matmul_few_turns,

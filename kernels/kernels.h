@@ -42,25 +42,31 @@
  *
  *   hx_matmul(global const float *a, ulong a_first, ulong a_rs, ulong a_cs,
  *             global const float *b, ulong b_first, ulong b_rs, ulong b_cs,
- *             ulong m, ulong n, ulong k, float alpha, global float *t, ulong ldt, uint part)
+ *             ulong m, ulong n, ulong k, float alpha, global float *t, ulong ldt, uint part,
+ *             ulong a_step, ulong b_step, ulong t_step)
  *     op(A)(i,p) = a[a_first + i*a_rs + p*a_cs], op(B) likewise; one stride of each is 1; k > 0. ldt is a multiple of
  *     16; columns n..ldt of t may have any values.
  *     part: bit 0, t has the sum of earlier panels of k, to which these are added; bit 1, more panels follow, so that
  *     alpha is not applied yet. 0 if one launch does all of k.
- *     Launch: 2-D, local (row.local[0], row.local[1]), ceil(n / tile_n) groups along x, ceil(m / tile_m) along y.
+ *     Group z along the third dimension computes product z of a batch, whose operands begin z*a_step and z*b_step after
+ *     those of the first product, and its t z*t_step after the first t.
+ *     Launch: 3-D, local (row.local[0], row.local[1], 1), ceil(n / tile_n) groups along x, ceil(m / tile_m) along y.
  *
  * ---- Products from packed operands: the same t  (row.pack > 0)
  *
- *   hx_pack_a(global const float *a, ulong a_first, ulong a_rs, ulong a_cs, ulong m, ulong k, global float *pa)
+ *   hx_pack_a(global const float *a, ulong a_first, ulong a_rs, ulong a_cs, ulong m, ulong k, global float *pa,
+ *             ulong a_step)
  *     pa[(i/tile_m * k + p) * tile_m + i%tile_m] = op(A)(i,p); rows past m hold what no result uses.
- *     Launch: 2-D, local (row.local[0], 1), (ceil(m / tile_m), ceil(k / row.pack)) groups.
- *   hx_pack_b(global const float *b, ulong b_first, ulong b_rs, ulong b_cs, ulong k, ulong n, global float *pb)
+ *     Launch: 3-D, local (row.local[0], 1, 1), (ceil(m / tile_m), ceil(k / row.pack)) groups for each product of a
+ *     batch. The packed matrices of a batch follow one another.
+ *   hx_pack_b(global const float *b, ulong b_first, ulong b_rs, ulong b_cs, ulong k, ulong n, global float *pb,
+ *             ulong b_step)
  *     pb[(j/tile_n * k + p) * tile_n + j%tile_n] = op(B)(p,j); columns past n likewise.
  *     row.stacks: both are in the order in which groups read them: row.pack steps of k of all rows or columns, then the
  *     next steps of k.
- *     Launch: 2-D, local (row.local[0], 1), (ceil(n / tile_n), ceil(k / row.pack)) groups.
+ *     Launch: as hx_pack_a, (ceil(n / tile_n), ceil(k / row.pack)) groups.
  *   hx_matmul(global const float *pa, global const float *pb, ulong m, ulong n, ulong k, float alpha,
- *             global float *t, ulong ldt, uint part)
+ *             global float *t, ulong ldt, uint part, ulong t_step)
  *     pa is `constant` in HX_SHAPE_UNIFORM, whatever its size.
  *     Launch: as above. row.stacks: a group does 1 + (part >> 2) tiles, one below another, and there are as many fewer
  *     groups along y. pa and pb are aligned to 64 bytes at least.
@@ -72,7 +78,8 @@
  *   hx_matmul(global const float *a, ulong a_first, ulong lda,
  *             global const float *b, ulong b_first, ulong ldb, ulong m, ulong n, ulong k,
  *             float alpha, float beta, global float *t, ulong ldt, uint transposed, uint full_tiles,
- *             global float *partials, [uint layout,] uint join, global uint *tickets)
+ *             global float *partials, [uint layout,] uint join, global uint *tickets,
+ *             [ulong a_step, ulong b_step, ulong t_step])
  *     t(i,j) is at t[i*ldt + j], or with `transposed` at t[j*ldt + i].
  *     Tiles are counted along the rows of C. Tiles before full_tiles are computed by a group each, over all of k; the
  *     panels of the others are spread over groups, row.slices panels for each, and their sums go to partials.
@@ -83,11 +90,15 @@
  *     == 4, anywhere if it is 1; one laid out [line][k] at multiples of 16 bytes if row.vec4, else anywhere. A has at
  *     least tile_m rows, B at least tile_n columns, and a multiple of row.width of those laid out [k][line].
  *     HX__SHAPE_SMALL: operands in any layout (HX__A_BY_K and so on), at any address; tickets has one counter per tile.
- *     HX__SHAPE_FEW_ROWS: the same, with m <= tile_m. B laid out [k][column]: group g computes the tiles
- *     g % full_tiles, that plus full_tiles, ... of C, and of k the panels g / full_tiles, that plus
- *     groups / full_tiles, ...; a tile has several groups only if each group has one tile. B laid out [column][k]:
+ *     HX__SHAPE_TILES with row.slices == 1, and HX__SHAPE_SMALL: group y along the second dimension computes product y
+ * of a batch, as above. All of its tiles are full ones. HX__SHAPE_BATCH: full_tiles is the number of products, each of
+ * m <= tile_m, n <= tile_n and k <= HX__PANEL; there are local[0] / (tile_m / item_m * tile_n / item_n) of them for
+ * each group. Operands in any layout; VEC4 says that what is read of them in either direction begins and ends at
+ * multiples of 16 bytes. HX__SHAPE_FEW_ROWS: no steps; otherwise the same, with m <= tile_m. B laid out [k][column]:
+ * group g computes the tiles g % full_tiles, that plus full_tiles, ... of C, and of k the panels g / full_tiles, that
+ * plus groups / full_tiles, ...; a tile has several groups only if each group has one tile. B laid out [column][k]:
  *     group g computes panel g % panels of tile g / panels.
- *     Launch: 1-D, local row.local[0].
+ *     Launch: 1-D, or 2-D for a batch, local row.local[0].
  *
  *   Only the set's first program has these (the others are built with HX_BARE):
  *   hx_matmul_join(ulong m, ulong n, ulong k, float alpha, float beta, global float *t, ulong ldt, uint transposed,
@@ -189,6 +200,7 @@ typedef enum hx__shape {
   HX__SHAPE_ALONE, /* not a row of a set */
   HX__SHAPE_TILES, /* matmul_tiles.cl: operands it cannot read in place are copied first */
   HX__SHAPE_SMALL, /* matmul_small.cl: small tiles, operands in place in any layout, by the one program of layout NN */
+  HX__SHAPE_BATCH, /* matmul_batch.cl: operands in place; products of a batch, of a tile at most */
   HX__SHAPE_FEW_ROWS /* matmul_few.cl: operands in place, tile_m rows of C at most */
 } hx__shape;
 

@@ -114,7 +114,7 @@ static void hx_put(global float *t, float p, bool first, bool last, float alpha)
 
 kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) __attribute__((intel_reqd_sub_group_size(HX_LOCAL0))) void
 hx_matmul(global const float *pa, global const float *pb, ulong m, ulong n, ulong k, float alpha, global float *t,
-          ulong ldt, uint part) {
+          ulong ldt, uint part, ulong t_step) {
   HX_HOOK
   const ulong lane = get_local_id(0);
   /* Consecutive groups compute tiles one below another: they share the panel of B, which is the larger one. No t has
@@ -123,7 +123,9 @@ hx_matmul(global const float *pa, global const float *pb, ulong m, ulong n, ulon
   const uint id = (uint)get_group_id(1) * (uint)get_num_groups(0) + (uint)get_group_id(0);
   const ulong i0 = (ulong)(id % below) * HX_TILE_M, j0 = (ulong)(id / below) * HX_TILE_N;
   const uint rows = (uint)min(m - i0, (ulong)HX_TILE_M), columns = (uint)min(n - j0, (ulong)HX_TILE_N);
-  ulong a_at = i0 * k, b_at = j0 * k;
+  const ulong product = get_group_id(2);
+  const ulong a_line = product * below * HX_TILE_M + i0, b_line = product * get_num_groups(0) * HX_TILE_N + j0;
+  ulong a_at = a_line * k, b_at = b_line * k;
   for (ulong k0 = 0; k0 < k; k0 += HX_PANEL) {
     const bool first = HX_FIRST, last = HX_LAST;
     /* Always zero, which no compiler knows: otherwise the addresses of all stores would stay in registers. */
@@ -131,7 +133,7 @@ hx_matmul(global const float *pa, global const float *pb, ulong m, ulong n, ulon
     HX_TURNS {
       uint steps = (uint)min(k - k0, (ulong)HX_PANEL);
 #if HX_ROWS < HX_TILE_M
-      a_at = i0 * k + k0 * HX_TILE_M, b_at = j0 * k + k0 * HX_TILE_N;
+      a_at = a_line * k + k0 * HX_TILE_M, b_at = b_line * k + k0 * HX_TILE_N;
 #endif
       float acc[HX_WIDTH][HX_ROWS];
 #pragma unroll
@@ -154,7 +156,7 @@ hx_matmul(global const float *pa, global const float *pb, ulong m, ulong n, ulon
       for (; steps > 0; steps--) HX_STEP
 
       /* All items store, also past the last column, because t has room for them: none is masked. */
-      ulong t_at = (i0 + HX_TOP) * ldt + j0 + HX_LOCAL0 * HX_LEFT + zero;
+      ulong t_at = product * t_step + (i0 + HX_TOP) * ldt + j0 + HX_LOCAL0 * HX_LEFT + zero;
 #pragma unroll
       for (uint i = 0; i < HX_ROWS; i++, t_at += ldt) {
 #pragma unroll
@@ -316,18 +318,20 @@ __attribute__((intel_reqd_sub_group_size(HX_SUB_GROUP)))
 #endif
 kernel __attribute__((reqd_work_group_size(HX_LOCAL0, HX_LOCAL1, 1))) void
 hx_matmul(global const float *a, ulong a_first, ulong a_rs, ulong a_cs, global const float *b, ulong b_first,
-          ulong b_rs, ulong b_cs, ulong m, ulong n, ulong k, float alpha, global float *t, ulong ldt, uint part) {
+          ulong b_rs, ulong b_cs, ulong m, ulong n, ulong k, float alpha, global float *t, ulong ldt, uint part,
+          ulong a_step, ulong b_step, ulong t_step) {
   local float tile_a[HX_TILE_K * (HX_PITCH_A + HX_TILE_N)] __attribute__((aligned(16)));
   local float *const tile_b = tile_a + HX_TILE_K * HX_PITCH_A;
   const uint x = (uint)get_local_id(0), y = (uint)get_local_id(1), id = y * HX_LOCAL0 + x;
   const ulong i0 = (ulong)get_group_id(1) * HX_TILE_M, j0 = (ulong)get_group_id(0) * HX_TILE_N;
   const uint rows = (uint)min(m - i0, (ulong)HX_TILE_M), columns = (uint)min(n - j0, (ulong)HX_TILE_N);
-  HX_WALK(wa, a + a_first + i0 * a_rs, a_rs, a_cs, HX_TILE_M, rows)
-  HX_WALK(wb, b + b_first + j0 * b_cs, b_cs, b_rs, HX_TILE_N, columns)
+  const uint product = (uint)get_group_id(2);
+  HX_WALK(wa, a + a_first + HX_OFFSET(product, a_step) + i0 * a_rs, a_rs, a_cs, HX_TILE_M, rows)
+  HX_WALK(wb, b + b_first + HX_OFFSET(product, b_step) + j0 * b_cs, b_cs, b_rs, HX_TILE_N, columns)
   const HX_COUNT k_left = HX_UP_TO(HX_TILE_K, k);
   HX_FETCH(wa, HX_TILE_M, rows, k_left)
   HX_FETCH(wb, HX_TILE_N, columns, k_left)
-  t += i0 * ldt + j0;
+  t += HX_OFFSET(product, t_step) + i0 * ldt + j0;
   for (ulong k0 = 0; k0 < k; k0 += HX_PANEL) {
     const HX_COUNT left = HX_UP_TO(HX_PANEL + HX_TILE_K, k - k0), end = min(left, (HX_COUNT)HX_PANEL);
     HX_SUMS(acc)

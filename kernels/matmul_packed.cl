@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The product for CPU devices: a work-item computes a tile of float16s from packed operands; and the kernels that pack,
  * which other rows use, too. */
+#if HX_SHAPE_PACKED || HX_SHAPE_SUBGROUP || HX_SHAPE_UNIFORM
+#define HX_WHOLE(lines, tile) (((lines) + (tile)-1) / (tile) * (tile)) /* the lines of whole tiles */
+#endif
+
 #if HX_SHAPE_PACKED
 
 #define HX_PACKER kernel __attribute__((reqd_work_group_size(1, 1, 1)))
@@ -9,8 +13,6 @@
 #define HX_VECTORS (HX_COLUMNS / 16)
 
 /* Operands are packed in the order in which groups read them: HX_PANEL of k of all lines, then the next ones. */
-#define HX_WHOLE(lines, tile) (((lines) + (tile)-1) / (tile) * (tile))
-
 static void hx_store(global float *t, float16 p, uint columns, bool first, bool last, float alpha) {
   if (columns >= 16) {
     float16 s = first ? p : HX_ADD(16, vload16(0, t), p);
@@ -65,12 +67,17 @@ __attribute__((noinline)) static void hx_tile(global const float *pa, global con
 
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void hx_matmul(global const float *pa, global const float *pb,
                                                                      ulong m, ulong n, ulong k, float alpha,
-                                                                     global float *t, ulong ldt, uint part) {
+                                                                     global float *t, ulong ldt, uint part,
+                                                                     ulong t_step) {
   /* Consecutive groups compute tiles one below another, and so does each group that has several: they share the panel
    * of B, which is the larger one, while it is in the cache. */
   const ulong high = (ulong)HX_TILE_M * (1 + (part >> 2));
   const ulong id = (ulong)get_group_id(1) * get_num_groups(0) + get_group_id(0);
   const ulong from = id % get_num_groups(1) * high, to = min(from + high, m), j0 = id / get_num_groups(1) * HX_TILE_N;
+  const ulong product = get_group_id(2);
+  pa += product * HX_WHOLE(m, HX_TILE_M) * k;
+  pb += product * HX_WHOLE(n, HX_TILE_N) * k;
+  t += product * t_step;
   for (ulong i0 = from; i0 < to; i0 += HX_TILE_M) hx_tile(pa, pb, m, n, k, i0, j0, alpha, t, ldt, part);
 }
 
@@ -160,13 +167,15 @@ static inline void hx_pack(global const float *x, ulong major, ulong minor, ulon
 #if HX_SHAPE_PACKED || HX_SHAPE_SUBGROUP || HX_SHAPE_UNIFORM
 
 HX_PACKER void hx_pack_a(global const float *a, ulong a_first, ulong a_rs, ulong a_cs, ulong m, ulong k,
-                         global float *pa) {
-  hx_pack(a + a_first, a_rs, a_cs, m, k, pa, HX_TILE_M);
+                         global float *pa, ulong a_step) {
+  const ulong product = get_group_id(2);
+  hx_pack(a + a_first + product * a_step, a_rs, a_cs, m, k, pa + product * HX_WHOLE(m, HX_TILE_M) * k, HX_TILE_M);
 }
 
 HX_PACKER void hx_pack_b(global const float *b, ulong b_first, ulong b_rs, ulong b_cs, ulong k, ulong n,
-                         global float *pb) {
-  hx_pack(b + b_first, b_cs, b_rs, n, k, pb, HX_TILE_N);
+                         global float *pb, ulong b_step) {
+  const ulong product = get_group_id(2);
+  hx_pack(b + b_first + product * b_step, b_cs, b_rs, n, k, pb + product * HX_WHOLE(n, HX_TILE_N) * k, HX_TILE_N);
 }
 
 #endif

@@ -17,7 +17,7 @@
 kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
     global const float *a, ulong a_first, ulong lda, global const float *b, ulong b_first, ulong ldb, ulong m, ulong n,
     ulong k, float alpha, float beta, global float *t, ulong ldt, uint transposed, uint full_tiles, global float *partials,
-    uint layout, uint join, global uint *tickets) {
+    uint layout, uint join, global uint *tickets, ulong a_step, ulong b_step, ulong t_step) {
   local float tiles_a[HX_STAGES * HX_SMALL_A_FLOATS] __attribute__((aligned(16)));
   local float tiles_b[HX_STAGES * HX_SMALL_B_FLOATS] __attribute__((aligned(16)));
   local uint taken[1];
@@ -33,8 +33,9 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
   const bool active = at.i0 + warp_row < m && at.i0 + warp_row + HX_WARP_M > at.own_i && at.j0 + warp_column < n &&
                       at.j0 + warp_column + HX_WARP_N > at.own_j;
 
-  a += a_first;
-  b += b_first;
+  a += a_first + get_group_id(1) * a_step;
+  b += b_first + get_group_id(1) * b_step;
+  t += get_group_id(1) * t_step;
   hx_side as = hx_side_of(a, lda, layout & (HX_LAYOUT_BY_K | HX_LAYOUT_VEC4), HX_TILE_M, at.i0, m, job.k0, id);
   hx_side bs = hx_side_of(b, ldb, layout >> 1 & (HX_LAYOUT_BY_K | HX_LAYOUT_VEC4), HX_TILE_N, at.j0, n, job.k0, id);
   const ulong a_ahead = as.layout & HX_LAYOUT_BY_K ? HX_TILE_K * lda : HX_TILE_K;

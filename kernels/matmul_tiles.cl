@@ -10,7 +10,7 @@
  *   - the fma go along the rows to and fro, which reuses operands;
  *   - no branch in the loop over k: the last tile is copied twice.
  * matmul_stage.cl has the step of k and the parameters. */
-#if HX_SHAPE_TILES && !HX_SMALL && !HX_FEW_ROWS /* The others have their own kernels. */
+#if HX_SHAPE_TILES && !HX_SMALL && !HX_FEW_ROWS && !HX_BATCH /* The others have their own kernels. */
 
 #if !HX_B_BY_COLUMN && HX_WIDE_LINES(HX_TILE_N) > HX_TILE_K
 #error the copies of B have no condition, so every item needs one
@@ -113,7 +113,7 @@ static bool hx_met(global uint *ticket, uint add, local uint *room) {
 kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
     global const float *a, ulong a_first, ulong lda, global const float *b, ulong b_first, ulong ldb, ulong m, ulong n,
     ulong k, float alpha, float beta, global float *t, ulong ldt, uint transposed, uint full_tiles, global float *partials,
-    uint join, global uint *tickets) {
+    uint join, global uint *tickets, ulong a_step, ulong b_step, ulong t_step) {
   local float stages_a[HX_SLICES * HX_STAGES * HX_A_FLOATS] __attribute__((aligned(16)));
   local float stages_b[HX_SLICES * HX_STAGES * HX_B_FLOATS] __attribute__((aligned(16)));
   local float4 sums[HX_TILE_FLOATS / 4 + HX_SPARE]; /* the sums of an item's earlier panels, and at the end the tile */
@@ -151,12 +151,15 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
   const ulong a_lines = (HX_A_BY_K ? HX_WIDE_LINES(HX_TILE_M) : HX_SINGLE_LINES) * lda;
   const ulong b_lines = (HX_B_BY_COLUMN ? HX_SINGLE_LINES : HX_WIDE_LINES(HX_TILE_N)) * ldb;
   const ulong a_ahead = HX_A_BY_K ? HX_TILE_K * lda : HX_TILE_K, b_ahead = HX_B_BY_COLUMN ? HX_TILE_K : HX_TILE_K * ldb;
-  global const float *a_at = a + a_first + (HX_A_VEC4  ? HX_VEC4_AT(HX_BLOCK_A, at.i0, lda)
-                                            : HX_A_BY_K ? HX_WIDE_AT(HX_TILE_M, at.i0, lda)
-                                                        : HX_SINGLE_AT(at.i0, lda));
-  global const float *b_at = b + b_first + (HX_B_VEC4       ? HX_VEC4_AT(HX_BLOCK_B, at.j0, ldb)
-                                            : HX_B_BY_COLUMN ? HX_SINGLE_AT(at.j0, ldb)
-                                                             : HX_WIDE_AT(HX_TILE_N, at.j0, ldb));
+#define HX_PRODUCT (HX_SLICES == 1 ? get_group_id(1) : 0) /* of a batch; two slices would be slowed by it */
+  global const float *a_at = a + a_first + HX_PRODUCT * a_step +
+                             (HX_A_VEC4  ? HX_VEC4_AT(HX_BLOCK_A, at.i0, lda)
+                              : HX_A_BY_K ? HX_WIDE_AT(HX_TILE_M, at.i0, lda)
+                                          : HX_SINGLE_AT(at.i0, lda));
+  global const float *b_at = b + b_first + HX_PRODUCT * b_step +
+                             (HX_B_VEC4       ? HX_VEC4_AT(HX_BLOCK_B, at.j0, ldb)
+                              : HX_B_BY_COLUMN ? HX_SINGLE_AT(at.j0, ldb)
+                                               : HX_WIDE_AT(HX_TILE_N, at.j0, ldb));
 #define HX_FRAG_AT(vec4, block, pitch, line) ((vec4) ? HX_LINE_PLACE(block, line) * (pitch) : (line))
   local const float *a_frag = tile_a + HX_FRAG_AT(HX_A_VEC4, HX_BLOCK_A, HX_PITCH_A, hx_tile_row(id));
   local const float *b_frag = tile_b + HX_FRAG_AT(HX_B_VEC4, HX_BLOCK_B, HX_PITCH_B, hx_tile_column(id));
@@ -248,6 +251,7 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
     HX_BARRIER
   }
 #endif
+#define HX_PRODUCT_AGAIN (HX_PRODUCT + full) /* kept over the loop, it would take registers */
   const hx_job done = hx_job_of(group + full, slice, full_tiles, m, n, k);
   const hx_place place = hx_place_of(done.tile, HX_TILE_M, HX_TILE_N, HX_PLACE_WIDTH, m, n);
   if (left) { /* the steps that do not fill an iteration of the loop */
@@ -256,8 +260,8 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
     HX_BARRIER
 #endif
     const ulong from = done.k0 + done.count - left;
-    a += a_first + (HX_A_BY_K ? from * lda + place.i0 : place.i0 * lda + from);
-    b += b_first + (HX_B_BY_COLUMN ? place.j0 * ldb + from : from * ldb + place.j0);
+    a += a_first + HX_PRODUCT_AGAIN * a_step + (HX_A_BY_K ? from * lda + place.i0 : place.i0 * lda + from);
+    b += b_first + HX_PRODUCT_AGAIN * b_step + (HX_B_BY_COLUMN ? place.j0 * ldb + from : from * ldb + place.j0);
     const uint p = id % HX_TURN;
 #define HX_LAST_TO(X, p, line)                                                                                         \
   (HX_##X##_VEC4                                                                                                      \
@@ -341,7 +345,7 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
   hx_place spot = place;
   if (part) spot.i0 = spot.j0 = spot.own_i = spot.own_j = 0;
   const hx_target to =
-      hx_target_of(part ? partials + (ulong)done.panel * HX_TILE_FLOATS : t,
+      hx_target_of(part ? partials + (ulong)done.panel * HX_TILE_FLOATS : t + HX_PRODUCT_AGAIN * t_step,
                    part ? (transposed ? HX_TILE_M : HX_TILE_N) : ldt, spot, HX_TILE_M, HX_TILE_N,
                    part ? HX_TILE_M : m, part ? HX_TILE_N : n, part ? 1.0f : alpha,
                    part ? 0.0f : beta, transposed);

@@ -32,15 +32,17 @@ static void hx_put4(global float4 *t, float4 s, uint first, uint last, float alp
 
 kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(constant float *pa, global const float *pb,
                                                                              ulong m, ulong n, ulong k, float alpha,
-                                                                             global float *t, ulong ldt, uint part) {
+                                                                             global float *t, ulong ldt, uint part,
+                                                                             ulong t_step) {
   /* Consecutive groups compute tiles one below another: they share the panel of B, which is the larger one. */
   const uint high = (uint)get_num_groups(1);
   const uint id = (uint)get_group_id(1) * (uint)get_num_groups(0) + (uint)get_group_id(0), left = id / high;
   const ulong i0 = (ulong)(id - left * high) * HX_TILE_M, j0 = (ulong)left * HX_TILE_N + 4 * get_local_id(0);
   const uint rows = (uint)min(m - i0, (ulong)HX_TILE_M);
   const uint inside = j0 < n ? 1 : 0; /* t has room for all four columns if it has room for the first */
-  constant float *a = pa + i0 * k;
-  global const float *b = pb + (ulong)left * HX_TILE_N * k + 4 * get_local_id(0);
+  const ulong product = get_group_id(2);
+  constant float *a = pa + (product * high * HX_TILE_M + i0) * k;
+  global const float *b = pb + (product * get_num_groups(0) + left) * HX_TILE_N * k + 4 * get_local_id(0);
   for (ulong k0 = 0; k0 < k; k0 += HX_PANEL) {
     const uint first = HX_FIRST ? 1 : 0, last = HX_LAST ? 1 : 0;
     HX_ROWS(HX_CLEAR)
@@ -53,7 +55,7 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(con
     }
     /* Always zero, which no compiler knows: otherwise the addresses of all stores would stay in registers. */
     const uint zero = (uint)(k0 >> 63);
-    ulong t_at = i0 * ldt + j0 + zero;
+    ulong t_at = product * t_step + i0 * ldt + j0 + zero;
     HX_ROWS(HX_STORE)
   }
 }

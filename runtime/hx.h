@@ -329,7 +329,7 @@ HX_API hx_task hx_matmul(size_t m, size_t n, size_t k, const float *a, const flo
  *     for (i < count) C[i] = A[i] B[i], where A[i] = a + i*stride_a, B[i] = b + i*stride_b, C[i] = c + i*stride_c
  * Strides are in elements, usually m*k, k*n and m*n; stride_a or stride_b == 0: one matrix for all products. No two
  * matrices C may share an element. The other members of task.matmul hold for all products. Use hx_offload_many if the
- * distances differ. Small products stay on the CPU unless a share is set. count == 0: HX_OK, C is not touched. */
+ * distances differ. A device computes many products in one launch. count == 0: HX_OK, C is not touched. */
 HX_API hx_task hx_matmul_batched(size_t m, size_t n, size_t k, const float *a, size_t stride_a, const float *b,
                                  size_t stride_b, float *c, size_t stride_c, size_t count);
 

@@ -4,7 +4,8 @@
  *
  *   time_resident CASES [CUB]
  *
- * CASES has one case per line: `sum LOG2` for a sum of 2^LOG2 u32, or a shape as in bench/shapes. CUB is a shared
+ * CASES has one case per line: `sum LOG2` for a sum of 2^LOG2 u32, `batch SIDE COUNT` for a batch of square products,
+ * beside cublasSgemmStridedBatched, or a shape as in bench/shapes. CUB is a shared
  * object made of bench/ladder/ladder_cub.cu by `nvcc -O2 -shared -Xcompiler -fPIC`; products need cuBLAS.
  * Contestants: hx asked for the device (gpu_share 1), hx left to decide, the CPU alone (gpu_share 0), and the peer.
  * They take turns in blocks of a few milliseconds, of which the first two calls are not timed, because OpenCL and CUDA
@@ -25,9 +26,9 @@ enum { ASKED, LEFT, CPU, PEER, CONTESTANTS, MOST_SAMPLES = 4096, BLOCK_CALLS = 6
 #define BLOCK_SECONDS 0.006
 #define SLOW_SECONDS 0.02 /* one call of the CPU that takes longer is its block */
 
-/* A sum has m == 0 and n elements. */
+/* A sum has m == 0 and n elements; count: of the products of a batch, else 1. */
 typedef struct instance {
-  size_t m, n, k;
+  size_t m, n, k, count;
   int trans_a, trans_b;
   float *a, *b, *c;
   hx_task task;
@@ -76,7 +77,9 @@ static double call(instance *c, int contestant) {
   double event, seconds;
   if (contestant == PEER && !c->m) return cub.sum(c->n, &c->peer_sum, &event, &seconds) ? -1.0 : seconds;
   const double from = bench_now();
-  if (contestant == PEER) {
+  if (contestant == PEER && c->count > 1) {
+    if (bench_cuda_multiply_batch(&cuda, c->m, c->count) || cuda.finish()) return -1.0;
+  } else if (contestant == PEER) {
     if (bench_cuda_multiply(&cuda, c->m, c->n, c->k, c->trans_a, c->trans_b) || cuda.finish()) return -1.0;
   } else {
     hx_task task = c->task;
@@ -110,7 +113,8 @@ static float *shared(size_t count, bool integers) {
 }
 
 static void prepare(instance *c) {
-  const size_t a = c->m ? c->m * c->k : c->n, b = c->m ? c->k * c->n : 1, product = c->m ? c->m * c->n : 1;
+  const size_t a = c->m ? c->m * c->k * c->count : c->n, b = c->m ? c->k * c->n * c->count : 1;
+  const size_t product = c->m ? c->m * c->n * c->count : 1;
   c->a = shared(a, !c->m), c->b = shared(b, false), c->c = shared(product, false);
   hx_advise(hx, c->a, a * sizeof(float), HX_RESIDENT | HX_READ_MOSTLY);
   hx_advise(hx, c->b, b * sizeof(float), HX_RESIDENT | HX_READ_MOSTLY);
@@ -120,12 +124,14 @@ static void prepare(instance *c) {
     c->task = hx_matmul(c->m, c->n, c->k, c->a, c->b, c->c);
     c->task.matmul.trans_a = c->trans_a, c->task.matmul.trans_b = c->trans_b;
   }
+  const size_t cells = c->m * c->m;
+  if (c->count > 1) c->task = hx_matmul_batched(c->m, c->m, c->m, c->a, cells, c->b, cells, c->c, cells, c->count);
   if (has_peer(c) && (c->m ? bench_cuda_open(&cuda, c->a, a, c->b, b, product) : cub.open((const void *)c->a, c->n)))
     stop("the peer does not open");
 }
 
 static const char *verdict(instance *c) {
-  const size_t count = c->m * c->n;
+  const size_t count = c->m * c->n * c->count;
   call(c, ASKED);
   if (!has_peer(c)) return "not compared";
   call(c, PEER);
@@ -157,7 +163,9 @@ static void run_case(instance *c) {
         time_block(c, contestant, contestant == CPU && slow);
   for (int i = 0; i < CONTESTANTS; i++) medians[i] = bench_median(samples[i], counts[i]);
   const char *const outcome = verdict(c);
-  if (c->m)
+  if (c->count > 1)
+    printf("%zu of %zu", c->count, c->m);
+  else if (c->m)
     printf("%zux%zux%zu%c%c", c->m, c->n, c->k, c->trans_a ? 't' : 'n', c->trans_b ? 't' : 'n');
   else
     printf("sum 2^%d", (int)log2((double)c->n));
@@ -182,10 +190,12 @@ int main(int argc, char **argv) {
   }
   printf("case\tasked_us\tleft_us\tcpu_us\tpeer_us\tpeer_over_asked\tleft_over_best\tresult\n");
   while (fgets(line, sizeof line, cases)) {
-    instance c = {0};
+    instance c = {.count = 1};
     unsigned log = 0;
     if (sscanf(line, "sum %u", &log) == 1)
       c.n = (size_t)1 << log;
+    else if (sscanf(line, "batch %zu %zu", &c.m, &c.count) == 2)
+      c.n = c.k = c.m;
     else if (sscanf(line, "%zu %zu %zu %d %d", &c.m, &c.n, &c.k, &c.trans_a, &c.trans_b) < 3 || !c.m)
       continue;
     run_case(&c);

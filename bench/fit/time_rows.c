@@ -5,6 +5,8 @@
  *   time_rows chosen SHAPES  the program that the planner chooses
  *   time_rows ready          seconds until hx_ready returns
  *
+ * A line with a sixth number is a batch of so many products, square and without transposes.
+ *
  * Writes tab-separated values to stdout. Operands lie on the device and hold integers from -8 to 8, so that every sum
  * is exact and a result that differs from cuBLAS's is wrong. Launches follow one another; a time is the median of a few
  * samples of enough launches that waiting for their end does not count. */
@@ -27,9 +29,14 @@
 typedef struct product {
   size_t m, n, k;
   int trans_a, trans_b;
+  size_t count; /* of a batch; 1: one product */
 } product;
 
 static size_t ceil16(size_t n) { return (n + 15) & ~(size_t)15; }
+
+/* Rows of C, of all products, and their distance. */
+static size_t rows_of(const product *p) { return p->m * p->count; }
+static size_t ld_of(const product *p) { return p->count > 1 ? p->n : ceil16(p->n); }
 
 /* cuBLAS, if it is installed. */
 static bench_cuda cu;
@@ -78,24 +85,30 @@ static hx__gemm_shape shape_of(const product *p) {
   const size_t lda = p->trans_a ? p->m : p->k, ldb = p->trans_b ? p->k : p->n;
   const hx__gemm_operand a = {p->trans_a ? 1 : lda, p->trans_a ? lda : 1, true};
   const hx__gemm_operand b = {p->trans_b ? 1 : ldb, p->trans_b ? ldb : 1, true};
-  return (hx__gemm_shape){p->m, p->n, p->k, a, b};
+  return (hx__gemm_shape){p->m, p->n, p->k, a, b, p->count};
 }
 
 static bool launch_hx(const product *p, unsigned times) {
   const hx__gemm_shape s = shape_of(p);
-  const hx__cl_view a = {.mode = HX__MEMORY_COPY, .mem = hx.a}, b = {.mode = HX__MEMORY_COPY, .mem = hx.b};
-  const hx__cl_strides as = {s.a.rs, s.a.cs}, bs = {s.b.rs, s.b.cs};
+  const hx__cl_factors f = {.a = {.mode = HX__MEMORY_COPY, .mem = hx.a},
+                            .b = {.mode = HX__MEMORY_COPY, .mem = hx.b},
+                            .as = {s.a.rs, s.a.cs},
+                            .bs = {s.b.rs, s.b.cs},
+                            .products = p->count,
+                            .a_step = p->m * p->k,
+                            .b_step = p->k * p->n};
   bool fine = true;
-  const hx__cl_target t = {.mem = hx.c, .ldt = ceil16(p->n)};
+  const hx__cl_target t = {.mem = hx.c, .ldt = ld_of(p), .step = p->m * p->n};
   for (unsigned i = 0; i < times && fine; i++)
-    fine = hx__cl_launch_tiles(hx.stream, &a, as, &b, bs, &(hx__gemm_size){p->m, p->n, p->k, 1.0f}, &t) == HX__DONE;
+    fine = hx__cl_launch_tiles(hx.stream, &f, &(hx__gemm_size){p->m, p->n, p->k, 1.0f}, &t) == HX__DONE;
   return fine && clFinish(hx.stream->queue) == CL_SUCCESS;
 }
 
 static bool launch_cublas(const product *p, unsigned times) {
   bool fine = cu.c != NULL;
   for (unsigned i = 0; i < times && fine; i++)
-    fine = !bench_cuda_multiply(&cu, p->m, p->n, p->k, p->trans_a, p->trans_b);
+    fine = !(p->count > 1 ? bench_cuda_multiply_batch(&cu, p->m, p->count)
+                          : bench_cuda_multiply(&cu, p->m, p->n, p->k, p->trans_a, p->trans_b));
   return fine && !cu.finish();
 }
 
@@ -118,9 +131,9 @@ static double time_launches(bool (*launch)(const product *, unsigned), const pro
 
 /* Compares C of the last launch with cuBLAS's, and overwrites it with NaN. */
 static bool c_is_right(const product *p, const float *want, float *got) {
-  const size_t ld = ceil16(p->n), bytes = p->m * ld * sizeof(float);
+  const size_t ld = ld_of(p), bytes = rows_of(p) * ld * sizeof(float);
   bool equal = clEnqueueReadBuffer(hx.stream->queue, hx.c, CL_TRUE, 0, bytes, got, 0, NULL, NULL) == CL_SUCCESS;
-  for (size_t i = 0; i < p->m && equal; i++)
+  for (size_t i = 0; i < rows_of(p) && equal; i++)
     for (size_t j = 0; j < p->n; j++) equal = equal && got[i * ld + j] == want[i * p->n + j];
   memset(got, 0xff, bytes); /* NaNs */
   clEnqueueWriteBuffer(hx.stream->queue, hx.c, CL_TRUE, 0, bytes, got, 0, NULL, NULL);
@@ -128,8 +141,10 @@ static bool c_is_right(const product *p, const float *want, float *got) {
 }
 
 static void print_row(const product *p, const char *row, int layout, bool joins, double ns, const char *result) {
-  printf("%zu\t%zu\t%zu\t%d\t%d\t%s\t%d\t%d\t%.0f\t%s\n", p->m, p->n, p->k, p->trans_a, p->trans_b, row, layout, joins,
+  printf("%zu\t%zu\t%zu\t%d\t%d\t%s\t%d\t%d\t%.0f\t%s", p->m, p->n, p->k, p->trans_a, p->trans_b, row, layout, joins,
          ns, result);
+  if (p->count > 1) printf("\t%zu", p->count);
+  printf("\n");
 }
 
 /* Times one program on one shape, with each way to add its panels. The plan is stored as the stream's remembered choice
@@ -146,7 +161,7 @@ static void time_program(unsigned program, const product *p, const float *want, 
     for (unsigned i = 0; i < HX__CL_CHOICES; i++)
       hx.stream->choices.entry[i] = (hx__cl_choice){shape, atomic_load(&hx.device->variants), program, plan};
     const double ns = time_launches(launch_hx, p, 5, 4e5);
-    const bool compare = p->m * ceil16(p->n) <= COMPARED_ELEMENTS;
+    const bool compare = rows_of(p) * ld_of(p) <= COMPARED_ELEMENTS;
     const char *const result = !compare ? "-" : c_is_right(p, want, got) ? "same" : "WRONG";
     print_row(p, of->row->name, (int)of->layout, plan.joins, ns, result);
   }
@@ -187,13 +202,14 @@ static int time_shapes(FILE *f, bool rows, float *x, float *want, float *got) {
   printf("# %s\n", hx.device->base.name);
   printf("m\tn\tk\tta\ttb\trow\tlayout\tjoins\tns\tresult\n");
   while (fgets(line, sizeof line, f)) {
-    product p = {0};
-    if (line[0] == '#' || sscanf(line, "%zu %zu %zu %d %d", &p.m, &p.n, &p.k, &p.trans_a, &p.trans_b) < 3) continue;
-    const size_t most = p.m * p.k > p.k * p.n ? p.m * p.k : p.k * p.n;
-    if (most > MOST_ELEMENTS || p.m * ceil16(p.n) > MOST_ELEMENTS) continue;
+    product p = {.count = 1};
+    if (line[0] == '#' || sscanf(line, "%zu %zu %zu %d %d %zu", &p.m, &p.n, &p.k, &p.trans_a, &p.trans_b, &p.count) < 3)
+      continue;
+    const size_t most = p.m > p.n ? p.m : p.n;
+    if (p.count * most * p.k > MOST_ELEMENTS || rows_of(&p) * ld_of(&p) > MOST_ELEMENTS) continue;
     launch_cublas(&p, 1);
-    if (cu.c && (!rows || p.m * ceil16(p.n) <= COMPARED_ELEMENTS))
-      cu.copy(want, cu.c, p.m * p.n * sizeof *want, BENCH_TO_HOST);
+    if (cu.c && (!rows || rows_of(&p) * ld_of(&p) <= COMPARED_ELEMENTS))
+      cu.copy(want, cu.c, rows_of(&p) * p.n * sizeof *want, BENCH_TO_HOST);
     (rows ? time_rows : time_chosen)(&p, want, got);
     fflush(stdout);
   }

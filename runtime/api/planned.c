@@ -73,8 +73,8 @@ hx_status hx__offload_planned(hx_context *hx, const hx__work *w, double share, u
   const bool learned = open && hx->config.min_offload == UINT64_MAX;
   if (learned && s.cpu.ns < s.break_even_ns && !s.cpu.measure && !hx->table.trace)
     s.share = 0.0; /* As the plan would decide. With a trace it is made, so that the trace shows the decision. */
-  const bool in_pieces = wanted && open && s.share != 0.0 && !start_after && w->matmul && s.cpu.ns >= LONG_NS &&
-                         hx__devices_are_pending(hx, w);
+  const bool in_pieces = wanted && open && s.share != 0.0 && !start_after && w->matmul && !w->by_products &&
+                         s.cpu.ns >= LONG_NS && hx__devices_are_pending(hx, w);
   const hx_status status = in_pieces ? run_in_pieces(hx, w, threads, report) : plan_and_run(hx, &s, report);
   if (start_after) hx__registry_start();
   return status;

@@ -8,21 +8,50 @@
 #define PART_BYTES ((size_t)256 << 10)   /* of C, for each thread */
 #define DISTANT_BYTES ((size_t)32 << 20) /* if C is larger, it is written without being read into the caches */
 
-/* A block that is stored into C, some rows at a time. */
+/* A block that is stored into C, some rows at a time; of a batch, some products. */
 typedef struct store {
   const hx__request *request;
   hx__gemm gemm;
   const float *from;
-  size_t ldt, rows;
+  size_t ldt, count, each; /* of rows or products: all, and those that are stored at a time */
   bool distant;
 } store;
+
+static size_t part_of(const store *s, size_t first) {
+  const size_t left = s->count - first;
+  return left < s->each ? left : s->each;
+}
 
 static void store_part(void *arg, size_t index) {
   const store *const s = arg;
   const hx__gemm *const g = &s->gemm;
-  const size_t first = index * s->rows, left = g->m - first, rows = left < s->rows ? left : s->rows;
+  const size_t first = index * s->each, rows = part_of(s, first);
   s->request->kernels->store(s->from + first * s->ldt, s->ldt, rows, g->n, g->c + first * g->ldc, g->ldc, g->beta,
                              s->distant);
+}
+
+/* The products of a block are one after the other. */
+static void store_products(void *arg, size_t index) {
+  const store *const s = arg;
+  const hx__gemm *const g = &s->gemm;
+  const size_t first = index * s->each, end = first + part_of(s, first), stride = s->request->work->batch.stride_c;
+  for (size_t i = first; i < end; i++)
+    s->request->kernels->store(s->from + i * g->m * s->ldt, s->ldt, g->m, g->n, g->c + i * stride, g->ldc, g->beta,
+                               s->distant);
+}
+
+static void deliver_product(const hx__request *request, hx__chunk part, const float *from, size_t ldt) {
+  const hx__work *const w = request->work;
+  const bool batch = w->by_products;
+  store s = {.request = request,
+             .gemm = batch ? hx__batch_gemm(w, part.first) : hx__chunk_gemm(w, part),
+             .from = from,
+             .ldt = ldt,
+             .distant = w->gemm.m * w->gemm.n >= DISTANT_BYTES / sizeof(float) / (batch ? w->slices : 1)};
+  const size_t one = sizeof(float) * (batch ? s.gemm.m * s.gemm.n : s.gemm.n);
+  s.count = batch ? part.count : s.gemm.m;
+  s.each = request->copy_threads == HX__COPY_BY_WORKER ? s.count : PART_BYTES / one + 1;
+  hx__copy_pool_run(request->copy_threads, batch ? store_products : store_part, &s, (s.count + s.each - 1) / s.each);
 }
 
 static void deliver_map(const hx__request *request, hx__chunk part, const uint32_t *from) {
@@ -44,15 +73,8 @@ void hx__deliver(const hx__request *request, hx__chunk chunk, hx__chunk part, co
   const hx__work *const w = request->work;
   if (part.count == 0) return; /* the CPU has computed the whole chunk after it timed out */
   if (w->matmul) {
-    const size_t skipped = part.first - chunk.first;
-    store s = {.request = request,
-               .gemm = hx__chunk_gemm(w, part),
-               .from = (const float *)from + (w->by_columns ? skipped : skipped * ldt),
-               .ldt = ldt,
-               .distant = w->gemm.m * w->gemm.n >= DISTANT_BYTES / sizeof(float)};
-    const size_t rows = PART_BYTES / (s.gemm.n * sizeof(float)) + 1;
-    s.rows = request->copy_threads == HX__COPY_BY_WORKER ? s.gemm.m : rows;
-    hx__copy_pool_run(request->copy_threads, store_part, &s, (s.gemm.m + s.rows - 1) / s.rows);
+    const size_t slice = w->by_products ? w->gemm.m * ldt : w->by_columns ? 1 : ldt;
+    deliver_product(request, part, (const float *)from + (part.first - chunk.first) * slice, ldt);
     return;
   }
   if (w->map) {

@@ -86,6 +86,9 @@
  * the fastest of them counts if it is less (hx__break_even_ns): docs/measurements/resident-calls.tsv has the calls that
  * gained by that. */
 #define HX__BREAK_EVEN_NS 250e3
+/* A product of a batch, up to which a device computes several at once: 512 x 512 x 512 have too few work-groups to fill
+ * a card. docs/measurements/batches-card.tsv. */
+#define HX__LARGEST_OF_BATCH ((size_t)1 << 27)
 /* To wake a device's worker and to wait for it. An estimate: never_slower_test and objective_test pass at 0, too. */
 #define HX__JOIN_NS 12e3
 /* Tasks that any CPU finishes in that time, at 4 GB/s or 8 multiply-adds per nanosecond: no rate is looked up for them.

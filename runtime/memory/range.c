@@ -41,7 +41,15 @@ size_t hx__memory_arrays(const hx__work *w) {
   return w->kernel ? w->kernel->expr.inputs : w->matmul ? HX__PRODUCT_ARRAYS : 2 * w->nfields;
 }
 
+/* The matrices of a batch as one row, with the gaps between them. */
+static hx__array array_of_matrices(const hx__work *w, unsigned which) {
+  const hx__matrices x = hx__batch_matrices(w, which);
+  const size_t extent = hx__matrices_extent(&x, x.count);
+  return (hx__array){.p = x.first.base, .rows = 1, .cols = extent, .ld = extent};
+}
+
 hx__array hx__array_of(const hx__work *w, size_t index) {
+  if (w->by_products) return array_of_matrices(w, index == 0 ? HX__BATCH_A : HX__BATCH_B);
   if (w->matmul) {
     const hx__gemm *const g = &w->gemm;
     if (index == 0)
@@ -70,6 +78,7 @@ hx__array hx__array_of(const hx__work *w, size_t index) {
 
 hx__array hx__array_of_c(const hx__work *w) {
   if (w->map) return (hx__array){.p = w->map_out, .rows = w->units / w->cols, .cols = w->cols, .ld = w->ld_out};
+  if (w->by_products) return array_of_matrices(w, HX__BATCH_C);
   return (hx__array){.p = w->gemm.c, .rows = w->gemm.m, .cols = w->gemm.n, .ld = w->gemm.ldc};
 }
 
@@ -79,7 +88,7 @@ static bool bytes_overlap(const void *x, size_t xb, const void *y, size_t yb) {
 
 /* Bytes from the first matrix of a batch to the last one; 0 if there is no batch. */
 static size_t batch_span(const hx__work *w, size_t stride) {
-  return w->batch.count ? (w->batch.count - 1) * stride * sizeof(float) : 0;
+  return w->batch.count && !w->by_products ? (w->batch.count - 1) * stride * sizeof(float) : 0;
 }
 
 static bool product_overlaps(const hx__work *w, const void *p, size_t bytes) {

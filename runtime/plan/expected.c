@@ -85,6 +85,11 @@ static transfer transfer_of(const hx__device_facts *d, const hx__work *w, uint32
   }
   if (!w->matmul) return (transfer){0.0, w->fields[0].op == HX_DOT ? a_ns + b_ns : a_ns};
   const double m = (double)w->gemm.m, n = (double)w->gemm.n, k = (double)w->gemm.k;
+  if (w->by_products) { /* a matrix that all products share is moved once */
+    const bool same_a = w->batch.stride_a == 0, same_b = w->batch.stride_b == 0;
+    const double each = (same_a ? 0.0 : m * k * a_ns) + (same_b ? 0.0 : k * n * b_ns) + m * n * c_ns;
+    return (transfer){(same_a ? m * k * a_ns : 0.0) + (same_b ? k * n * b_ns : 0.0), each / (m * n * k)};
+  }
   const double shared = w->by_columns ? m * k * a_ns : k * n * b_ns, own = w->by_columns ? k * n * b_ns : m * k * a_ns;
   return (transfer){shared, (own + m * n * c_ns) / units};
 }

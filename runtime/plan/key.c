@@ -28,9 +28,12 @@ static uint64_t kernel_of_map(const hx__work *w) {
   return (hash & (((uint64_t)1 << (PLACEMENT_SHIFT - 6u)) - 1u)) | op << (PLACEMENT_SHIFT - 6u);
 }
 
-/* The bits of the kernels, without those of lines, which have a class of their own. */
+/* The bits of the kernels, without those of lines, which have a class of their own. A batch has a bit that no kernel
+ * has, because a large product of as many multiply-adds is faster. */
+#define BATCH ((uint64_t)1 << (PLACEMENT_SHIFT - 1u))
 static uint64_t kernels_of(const hx__work *w) {
   if (w->kernel) return kernel_of_map(w);
+  if (w->by_products) return w->needs | BATCH;
   return w->by_lines ? w->needs >> HX__FIRST_LINES : w->needs;
 }
 

@@ -21,7 +21,8 @@ static uint64_t effort_of_map(const hx__work *w) {
 static uint64_t effort_of(const hx__work *w) {
   if (w->kernel) return effort_of_map(w);
   if (!w->matmul) return w->units;
-  return w->units + READ_UNITS * ((uint64_t)w->gemm.m * w->gemm.k + (uint64_t)w->gemm.k * w->gemm.n);
+  const uint64_t products = w->by_products ? w->slices : 1;
+  return w->units + READ_UNITS * products * ((uint64_t)w->gemm.m * w->gemm.k + (uint64_t)w->gemm.k * w->gemm.n);
 }
 
 static uint64_t least_part(const hx__work *w, bool awake) {
@@ -66,7 +67,7 @@ static bool cutting_pays(const hx__work *w, unsigned threads, size_t l3_bytes) {
 
 bool hx__may_share_by_panels(const hx__work *w, unsigned threads) {
   const hx__gemm *const g = &w->gemm;
-  const bool fits = w->matmul && threads >= 2 && g->m <= HX__SMALL_SIDE && g->n <= HX__SMALL_SIDE;
+  const bool fits = w->matmul && !w->by_products && threads >= 2 && g->m <= HX__SMALL_SIDE && g->n <= HX__SMALL_SIDE;
   if (!fits || g->m * g->n == 0 || g->alpha == 0) return false;
   const size_t panels = (g->k + HX__PANEL - 1) / HX__PANEL;
   return panels >= HX__LONG_K / HX__PANEL && panels >= threads;

@@ -40,7 +40,7 @@ static bool packs_alone(const hx__run_state *run) {
 /* Slices that make up for reading the shared operand from beyond the second cache, or for packing it. */
 static size_t slices_worth_packing(const hx__run_state *run) {
   const hx__work *const w = run->work;
-  if (!w->matmul) return 0;
+  if (!w->matmul || w->by_products) return 0;
   return packs_alone(run) || shared_operand_bytes(w) > hx__topo_get()->l2_bytes ? HX__PACKING_SLICES : 0;
 }
 
@@ -123,7 +123,7 @@ static void compute_chunks(void *arg) {
 /* Packs the operand that all chunks share before the first chunk, if several chunks follow or it stays packed for later
  * calls. Not for a short product: moving its cache lines from core to core costs more than packing twice. */
 static hx__packed *pack_ahead(const hx__run_state *run) {
-  if (!run->work->matmul) return NULL;
+  if (!run->work->matmul || run->work->by_products) return NULL;
   hx__stream *const stream = run->table->cpu;
   const uint64_t version = hx__memory_version(run->table->memory, run->work, !run->work->by_columns);
   const bool once = chunk_for_thread(run, hx__stream_grain(stream, run->work)) >= hx__work_range_left(&run->range);
@@ -135,7 +135,7 @@ static hx__packed *pack_ahead(const hx__run_state *run) {
 static void set_remainder_aside(hx__run_state *run) {
   const hx__work *const w = run->work;
   run->cpu.remainder.blocks = 0;
-  if (!w->matmul || run->plan->threads < 2 || run->progress.devices || is_short(run) ||
+  if (!w->matmul || w->by_products || run->plan->threads < 2 || run->progress.devices || is_short(run) ||
       hx__work_range_left(&run->range) != w->slices)
     return;
   hx__remainder_plan(&run->cpu.remainder, run->table->cpu, w, run->plan->threads);

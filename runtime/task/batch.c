@@ -21,8 +21,41 @@ hx__work hx__batch_product(const hx__work *w, size_t i) {
 /* Elements from the first one to the last. */
 static size_t extent_of(const hx__matrix *x) { return (x->rows - 1) * x->ld + x->cols; }
 
+size_t hx__matrices_extent(const hx__matrices *x, size_t count) {
+  return count ? (count - 1) * x->stride + extent_of(&x->first) : 0;
+}
+
 static uintptr_t end_of(const hx__matrices *x) {
-  return (uintptr_t)x->first.base + ((x->count - 1) * x->stride + extent_of(&x->first)) * sizeof(float);
+  return (uintptr_t)x->first.base + hx__matrices_extent(x, x->count) * sizeof(float);
+}
+
+hx__matrices hx__batch_matrices(const hx__work *w, unsigned which) {
+  const hx__gemm *const g = &w->gemm;
+  const hx__matrix a = w->trans_a ? (hx__matrix){g->a, g->k, g->m, g->a_cs} : (hx__matrix){g->a, g->m, g->k, g->a_rs};
+  const hx__matrix b = w->trans_b ? (hx__matrix){g->b, g->n, g->k, g->b_cs} : (hx__matrix){g->b, g->k, g->n, g->b_rs};
+  const hx__matrix c = {g->c, g->m, g->n, g->ldc};
+  const size_t stride = which == HX__BATCH_A   ? w->batch.stride_a
+                        : which == HX__BATCH_B ? w->batch.stride_b
+                                               : w->batch.stride_c;
+  return (hx__matrices){which == HX__BATCH_A ? a : which == HX__BATCH_B ? b : c, stride, stride ? w->batch.count : 1};
+}
+
+/* Whether the matrices are one after the other and fill half of the memory from the first to the last. */
+static bool is_dense(const hx__matrices *x) {
+  const size_t cells = x->first.rows * x->first.cols, extent = extent_of(&x->first);
+  return extent / 2 <= cells && (x->count == 1 || (x->stride >= extent && x->stride / 2 <= cells));
+}
+
+bool hx__batch_as_one(const hx__work *w, hx__work *one) {
+  for (unsigned which = HX__BATCH_A; which <= HX__BATCH_C; which++) {
+    const hx__matrices x = hx__batch_matrices(w, which);
+    if (!is_dense(&x)) return false;
+  }
+  *one = *w;
+  one->by_products = true;
+  one->by_columns = false;
+  one->slices = w->batch.count;
+  return true;
 }
 
 /* The element that many floats after x's. Arguments may name elements far outside of any array, so this is no pointer

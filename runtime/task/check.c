@@ -180,7 +180,7 @@ hx_status hx__task_check(const hx_task *task, hx__work *w) {
     return refuse_reserved(task);
   w->gpu_share = task->gpu_share;
   w->placement = 0;
-  w->matmul = w->by_columns = w->by_lines = w->map = false;
+  w->matmul = w->by_columns = w->by_products = w->by_lines = w->map = false;
   w->kernel = NULL;
   w->batch.count = 0;
   switch (task->kind) {

@@ -79,14 +79,9 @@ static hx_status check_input(const hx__matrices *x, const hx__matrices *c, char 
 
 static hx_status check_matrices_of(const hx__work *w) {
   const hx__gemm *const g = &w->gemm;
-  const struct hx_batch *const batch = &w->batch;
-  const hx__matrix one_a =
-      w->trans_a ? (hx__matrix){g->a, g->k, g->m, g->a_cs} : (hx__matrix){g->a, g->m, g->k, g->a_rs};
-  const hx__matrix one_b =
-      w->trans_b ? (hx__matrix){g->b, g->n, g->k, g->b_cs} : (hx__matrix){g->b, g->k, g->n, g->b_rs};
-  const hx__matrices a = {one_a, batch->stride_a, batch->stride_a ? batch->count : 1};
-  const hx__matrices b = {one_b, batch->stride_b, batch->stride_b ? batch->count : 1};
-  const hx__matrices c = {{g->c, g->m, g->n, g->ldc}, batch->stride_c, batch->count};
+  const hx__matrices a = hx__batch_matrices(w, HX__BATCH_A), b = hx__batch_matrices(w, HX__BATCH_B);
+  hx__matrices c = hx__batch_matrices(w, HX__BATCH_C);
+  c.count = w->batch.count; /* also with a stride of 0, which is refused */
   hx_status s = check_matrices(&c, 'c');
   if (s != HX_OK) return s;
   if (hx__batch_shares_within(&c))

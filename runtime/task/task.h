@@ -28,12 +28,13 @@ typedef struct hx__lines {
 } hx__lines;
 
 /* A checked task. A slice is a leaf of a reduction (of all its fields), as many leaves of lines as have 4096 elements
- * or fewer, or a row of C (a column if C is wider than high). Work is distributed in slices: they are the smallest
- * units whose results do not depend on which device computes them. */
+ * or fewer, a row of C (a column if C is wider than high), or a product of a batch. Work is distributed in slices: they
+ * are the smallest units whose results do not depend on which device computes them. */
 typedef struct hx__work {
   bool matmul;
-  bool by_lines;   /* a reduction of each of many lines */
-  bool by_columns; /* matmul: slices are columns of C */
+  bool by_lines;    /* a reduction of each of many lines */
+  bool by_columns;  /* matmul: slices are columns of C */
+  bool by_products; /* a batch: slices are its products (hx__batch_as_one) */
   bool trans_a, trans_b;
   float gpu_share; /* the task's gpu_share; negative: not set */
   size_t slices;
@@ -56,7 +57,7 @@ typedef struct hx__work {
   uint32_t parameter[HX__EXPR_PARAMETERS];
 
   hx__gemm gemm;         /* the product, or the first of a batch; matmul only */
-  struct hx_batch batch; /* count 0: no batch. Its slices are those of one product; units: of all products */
+  struct hx_batch batch; /* count 0: no batch. units: of all products. Without by_products, slices are of one product */
 } hx__work;
 
 /* A range of slices. */
@@ -93,8 +94,9 @@ static inline uint64_t hx__need_of(const hx__work *work, const hx_field *field) 
   return (work->by_lines ? hx__need_lines : hx__need_reduce)(field->op, field->type);
 }
 
-/* The extent of C in the dimension that is not cut into slices. */
+/* The elements of C in a slice: the extent of C in the dimension that is not cut, or all of one product. */
 static inline size_t hx__work_cross_extent(const hx__work *work) {
+  if (work->by_products) return work->gemm.m * work->gemm.n;
   return work->by_columns ? work->gemm.m : work->gemm.n;
 }
 
@@ -176,8 +178,8 @@ typedef struct hx__elements {
 hx__elements hx__elements_of(const hx__work *work, hx__chunk chunk);
 hx__elements hx__elements_of_slot(const hx__work *work, size_t slot);
 
-/* The product that computes only a chunk: its rows or columns of C. hx__block_gemm also restricts the other dimension,
- * to the range `cross`. */
+/* The product that computes only a chunk: its rows or columns of C; not for slices that are products. hx__block_gemm
+ * also restricts the other dimension, to the range `cross`. */
 hx__gemm hx__chunk_gemm(const hx__work *work, hx__chunk chunk);
 hx__gemm hx__block_gemm(const hx__work *work, hx__chunk chunk, hx__chunk cross);
 
@@ -231,6 +233,10 @@ hx__trace_task hx__work_trace(const hx__work *work);
 hx__gemm hx__batch_gemm(const hx__work *work, size_t i);
 hx__work hx__batch_product(const hx__work *work, size_t i);
 
+/* Makes one task of a batch that is not empty, whose slices are the products. False if a device would have to get much
+ * more memory than the matrices have: some are interleaved, or far apart. */
+bool hx__batch_as_one(const hx__work *work, hx__work *one);
+
 /* Whether two matrices share an element. */
 bool hx__matrices_share(const hx__matrix *x, const hx__matrix *y);
 
@@ -245,5 +251,11 @@ typedef struct hx__matrices {
 bool hx__batches_share(const hx__matrices *x, const hx__matrices *y);
 /* Whether two matrices of x share an element: exactly. count > 1. */
 bool hx__batch_shares_within(const hx__matrices *x);
+
+/* The matrices of A, B or C of a batch. If a stride is 0, there is one matrix. */
+enum { HX__BATCH_A, HX__BATCH_B, HX__BATCH_C };
+hx__matrices hx__batch_matrices(const hx__work *work, unsigned which);
+/* How many elements there are from the first of `count` matrices like these to the last one; 0 of none. */
+size_t hx__matrices_extent(const hx__matrices *x, size_t count);
 
 #endif

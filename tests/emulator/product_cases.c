@@ -51,13 +51,14 @@ static bool launch_product(product *p, size_t k0, size_t k, uint32_t part, unsig
   const struct hx_matmul_args *const args = &p->args;
   const size_t a_rs = args->trans_a ? 1 : p->a.ld, a_cs = args->trans_a ? p->a.ld : 1;
   const size_t b_rs = args->trans_b ? 1 : p->b.ld, b_cs = args->trans_b ? p->b.ld : 1;
-  launch launch = {.kernel = "hx_matmul",
-                   .groups = {(uint32_t)((args->n + p->row->tile_n - 1) / p->row->tile_n),
-                              (uint32_t)((args->m + p->row->tile_m - 1) / p->row->tile_m)},
-                   .local = {p->row->local[0], p->row->local[1]},
-                   .arguments = {p->a.address, p->a.first + k0 * a_cs, a_rs, a_cs, p->b.address, p->b.first + k0 * b_rs,
-                                 b_rs, b_cs, args->m, args->n, k, ref_bits(args->alpha), p->t_at, p->ldt, part},
-                   .argument_count = 15};
+  launch launch = {
+      .kernel = "hx_matmul",
+      .groups = {(uint32_t)((args->n + p->row->tile_n - 1) / p->row->tile_n),
+                 (uint32_t)((args->m + p->row->tile_m - 1) / p->row->tile_m)},
+      .local = {p->row->local[0], p->row->local[1]},
+      .arguments = {p->a.address, p->a.first + k0 * a_cs, a_rs, a_cs, p->b.address, p->b.first + k0 * b_rs, b_rs, b_cs,
+                    args->m, args->n, k, ref_bits(args->alpha), p->t_at, p->ldt, part, 0, 0, 0},
+      .argument_count = 18};
   return launch_run(p->program, &p->memory, &launch, seed, p->why, p->why_bytes);
 }
 

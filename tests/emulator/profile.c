@@ -32,8 +32,8 @@ static bool run_product(const program *program, const shape *shape, uint32_t k, 
   const launch launch = {.kernel = "hx_matmul",
                          .groups = {1, 1},
                          .local = {local0, local1},
-                         .arguments = {a, 0, k, 1, b, 0, n, 1, m, n, k, 0x3f800000, t, n, 0},
-                         .argument_count = 15};
+                         .arguments = {a, 0, k, 1, b, 0, n, 1, m, n, k, 0x3f800000, t, n, 0, 0, 0, 0},
+                         .argument_count = 18};
   const bool good = launch_run(program, &memory, &launch, 0, why, why_bytes);
   for (unsigned i = 0; i < memory.count; i++) free(memory.ranges[i].bytes);
   memory_free(&memory);

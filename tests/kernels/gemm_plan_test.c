@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * gemm_plan_test TIMINGS: plans of products by a set of rows. For every row and layout: what a program can read in
- * place, what is copied first, and that tiles and panels make up the product. Against timings of a GPU: how good the
+ * gemm_plan_test TIMINGS BATCHES: plans of products by a set of rows. For every row and layout: what a program can read
+ * in place, what is copied first, and that tiles and panels make up the product. Against timings of a GPU: how good the
  * choices are. No device is needed. */
 #include <math.h>
 #include <stdio.h>
@@ -12,20 +12,22 @@
 
 enum { UNITS = 132 };
 
-#define MOST_LOST 0.035 /* allowed loss of the planner's choices to the best program, mean of logarithms */
-#define MOST_OFF 0.12   /* allowed error of its predictions */
+#define MOST_LOST 0.035      /* allowed loss of the planner's choices to the best program, mean of logarithms */
+#define MOST_OFF 0.12        /* allowed error of its predictions */
+#define MOST_LOST_BATCH 0.25 /* the same loss of one choice for a batch; short ones are as long as a launch */
 
 static size_t divide_up(size_t n, size_t of) { return (n + of - 1) / of; }
 
 static hx__gemm_shape shape_of(size_t m, size_t n, size_t k, bool trans_a, bool trans_b) {
   const hx__gemm_operand a = {trans_a ? 1 : k, trans_a ? m : 1, true}, b = {trans_b ? 1 : n, trans_b ? k : 1, true};
-  return (hx__gemm_shape){m, n, k, a, b};
+  return (hx__gemm_shape){m, n, k, a, b, 1};
 }
 
 /* The product as the plan computes it, possibly transposed. */
 static hx__gemm_shape shape_of_plan(const hx__gemm_plan *p, const hx__gemm_shape *s) {
   if (!p->transposed) return *s;
-  return (hx__gemm_shape){s->n, s->m, s->k, {s->b.cs, s->b.rs, s->b.aligned}, {s->a.cs, s->a.rs, s->a.aligned}};
+  const hx__gemm_operand a = {s->b.cs, s->b.rs, s->b.aligned}, b = {s->a.cs, s->a.rs, s->a.aligned};
+  return (hx__gemm_shape){s->n, s->m, s->k, a, b, s->products};
 }
 
 /* For a row for few rows of C: every panel of every tile belongs to one group, and there is space for every sum that is
@@ -104,6 +106,31 @@ static void check_plan(const hx__kernel_row *row, hx__layout layout, const hx__g
           "%s: B by k", name);
   else
     CHECK(layout != HX__LAYOUT_NT && p.pitch_b >= s.n && p.pitch_b % 4 == 0, "%s: the copy of B", name);
+}
+
+/* A row for batches has no plan for a product alone, and groups for all products of a batch that fits its tile. */
+static void check_batch(const hx__kernel_row *row, hx__layout layout, const hx__gemm_shape *given) {
+  hx__gemm_shape s = *given;
+  CHECK(isinf(hx__gemm_plan_for(row, layout, &s, UNITS).ns), "%s has a plan for one product", row->name);
+  s.products = 1000;
+  const bool fits = layout == HX__LAYOUT_NN && s.m <= row->tile_m && s.n <= row->tile_n && s.k <= HX__PANEL;
+  const hx__gemm_plan p = hx__gemm_plan_for(row, layout, &s, UNITS);
+  CHECK(isfinite(p.ns) == fits, "%s: %zux%zux%zu: %g ns", row->name, s.m, s.n, s.k, p.ns);
+  const size_t each = row->local[0] / (row->tile_m / row->item_m) / (row->tile_n / row->item_n);
+  CHECK(!fits || (p.groups * each >= 1000 && (p.groups - 1) * each < 1000 && p.full_tiles == 1000 && !p.copy_a &&
+                  !p.copy_b && !p.joins && !p.partials),
+        "%s: %zu groups", row->name, p.groups);
+}
+
+/* Batches by other rows: operands in place, and no tile cut into panels. */
+static void check_batch_of_tiles(const hx__kernel_row *row, hx__layout layout, const hx__gemm_shape *given) {
+  hx__gemm_shape s = *given;
+  s.products = 1000;
+  const hx__gemm_plan p = hx__gemm_plan_for(row, layout, &s, UNITS);
+  if (isinf(p.ns)) return;
+  CHECK(row->slices == 1 && row->shape != HX__SHAPE_FEW_ROWS, "%s computes a batch", row->name);
+  CHECK(!p.copy_a && !p.copy_b && p.full_tiles == p.tiles && p.groups == p.tiles && !p.partials,
+        "%s: 1000 of %zux%zux%zu: %zu groups of %zu tiles", row->name, s.m, s.n, s.k, p.groups, p.tiles);
 }
 
 /* The fastest plan of the set. */
@@ -204,7 +231,8 @@ static void against_timings(const char *name, const hx__kernel_row *rows, size_t
   if (f) fclose(f);
   unsigned programs = 0;
   for (size_t i = 0; i < count; i++)
-    for (int l = 0; l < HX__LAYOUTS; l++) programs += hx__kernel_of_set(&rows[i]) && rows[i].rate[l] != 0;
+    for (int l = 0; l < HX__LAYOUTS; l++)
+      programs += hx__kernel_of_set(&rows[i]) && rows[i].shape != HX__SHAPE_BATCH && rows[i].rate[l] != 0;
   CHECK(known == programs, "%u of %u programs have timings", known, programs);
   CHECK(shapes > 300 && lost / shapes < MOST_LOST && off / shapes < MOST_OFF,
         "%u shapes: choices take %.3f longer than the best in the mean, predictions are off by %.3f", shapes,
@@ -214,6 +242,48 @@ static void against_timings(const char *name, const hx__kernel_row *rows, size_t
       "are "
       "off by %.1f %%\n",
       shapes, 100 * lost / shapes, 100 * expm1(most), 100 * off / shapes);
+}
+
+/* A batch, and what a GPU took by the best row and by the one that the planner chooses. */
+typedef struct timed_batch {
+  size_t side, count;
+  double best, chosen, plan_ns;
+} timed_batch;
+
+static void check_batch_choice(const timed_batch *b, double *lost) {
+  const double one = log(b->chosen / b->best);
+  CHECK(one < MOST_LOST_BATCH, "%zu of %zu: the chosen row takes %g us, the best one %g", b->count, b->side, b->chosen,
+        b->best);
+  *lost += one;
+}
+
+/* Compares choices for batches with docs/measurements/batches-card-rows.tsv. */
+static void against_batches(const char *name, const hx__kernel_row *rows, size_t count) {
+  char line[256], row[64];
+  FILE *const f = fopen(name, "r");
+  CHECK(f, "%s cannot be opened", name);
+  timed_batch b = {0}, one = {0};
+  double us, lost = 0.0;
+  unsigned batches = 0;
+  while (f && fgets(line, sizeof line, f)) {
+    if (sscanf(line, "%zu %zu %63s %lf", &one.side, &one.count, row, &us) != 4) continue;
+    if (one.side != b.side || one.count != b.count) {
+      if (batches++) check_batch_choice(&b, &lost);
+      b = (timed_batch){one.side, one.count, INFINITY, INFINITY, INFINITY};
+    }
+    hx__gemm_shape s = shape_of(b.side, b.side, b.side, false, false);
+    s.products = b.count;
+    for (size_t i = 0; i < count; i++) {
+      if (strcmp(rows[i].name, row) != 0) continue;
+      const double ns = hx__gemm_plan_for(&rows[i], HX__LAYOUT_NN, &s, UNITS).ns;
+      if (ns < b.plan_ns) b.plan_ns = ns, b.chosen = us;
+      b.best = fmin(b.best, us);
+    }
+  }
+  if (f) fclose(f);
+  if (batches) check_batch_choice(&b, &lost);
+  CHECK(batches > 10 && lost / batches < MOST_LOST, "%u batches: choices take %.3f longer than the best", batches,
+        lost / batches);
 }
 
 int main(int argc, char **argv) {
@@ -227,7 +297,11 @@ int main(int argc, char **argv) {
       const size_t mnk = c / (4 * HX__LAYOUTS);
       const hx__gemm_shape s =
           shape_of(sizes[mnk % SIZES], sizes[mnk / SIZES % SIZES], sizes[mnk / SIZES / SIZES], c & 1, c >> 1 & 1);
-      (rows[i].shape == HX__SHAPE_FEW_ROWS ? check_few : check_plan)(&rows[i], (hx__layout)(c / 4 % HX__LAYOUTS), &s);
+      const hx__layout layout = (hx__layout)(c / 4 % HX__LAYOUTS);
+      (rows[i].shape == HX__SHAPE_FEW_ROWS ? check_few
+       : rows[i].shape == HX__SHAPE_BATCH  ? check_batch
+                                           : check_plan)(&rows[i], layout, &s);
+      if (rows[i].shape != HX__SHAPE_BATCH) check_batch_of_tiles(&rows[i], layout, &s);
     }
   const hx__gemm_shape apart = shape_of(1000, 1000, 1000, false, true),
                        together = shape_of(1024, 1024, 1024, false, true),
@@ -256,7 +330,8 @@ int main(int argc, char **argv) {
                isfinite(hx__gemm_plan_for(r, HX__LAYOUT_NN, &odd, UNITS).ns)),
           "HX_TILE of %s selects a row that cannot compute every product", rows[i].name);
   }
-  CHECK(argc == 2, "usage: gemm_plan_test TIMINGS");
-  if (argc == 2) against_timings(argv[1], rows, count);
+  CHECK(argc == 3, "usage: gemm_plan_test TIMINGS BATCHES");
+  if (argc == 3) against_timings(argv[1], rows, count);
+  if (argc == 3) against_batches(argv[2], rows, count);
   return checks_end("gemm_plan_test");
 }

@@ -92,7 +92,7 @@ static bool product_is_right(const kernel_device *d, cl_program program, const h
                               {.u = 0}};
     static const uint32_t local[2] = {128, 1};
     const size_t tail = tiles - p->full_tiles, groups = p->full_tiles + tail * panels, joins = tail * tile / local[0];
-    same = kernel_launch(d, program, "hx_matmul", "mnnmnnnnnffmnuumum", v, 1, &groups, row->local) &&
+    same = kernel_launch(d, program, "hx_matmul", "mnnmnnnnnffmnuumumnnn", v, 1, &groups, row->local) &&
            (join || kernel_launch(d, program, "hx_matmul_join", "nnnffmnuumuuuu", j, 1, &joins, local)) &&
            clEnqueueReadBuffer(d->queue, mc, CL_TRUE, 0, c_count * 4, c, 0, NULL, NULL) == CL_SUCCESS &&
            clEnqueueReadBuffer(d->queue, mt, CL_TRUE, 0, tiles * panels * sizeof *tickets, tickets, 0, NULL, NULL) ==

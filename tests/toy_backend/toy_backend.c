@@ -74,14 +74,23 @@ static void end(hx__stream *base, uint64_t *copied) {
 }
 
 /* The block t = alpha op(A) op(B) of the chunk; hx__deliver adds beta C. */
-static bool multiply(const hx__request *request, toy_chunk *c) {
-  hx__gemm g = hx__chunk_gemm(request->work, c->range);
-  c->result = malloc(g.m * g.n * sizeof(float));
-  if (!c->result) return false;
-  g.c = c->result;
-  g.ldc = c->ldt = g.n;
+static void multiply_block(const hx__request *request, hx__gemm g, float *t) {
+  g.c = t;
+  g.ldc = g.n;
   g.beta = 0.0f;
   request->kernels->gemm(&g, request->kernels->gemm_blocking(0), NULL, NULL, NULL);
+}
+
+/* Slices are rows or columns of one product, or products of a batch, whose blocks follow one another. */
+static bool multiply(const hx__request *request, toy_chunk *c) {
+  const hx__work *const work = request->work;
+  const size_t cells = hx__work_cross_extent(work);
+  c->ldt = work->by_columns ? c->range.count : work->gemm.n;
+  c->result = malloc(c->range.count * cells * sizeof(float));
+  if (!c->result) return false;
+  if (!work->by_products) multiply_block(request, hx__chunk_gemm(work, c->range), c->result);
+  for (size_t i = 0; work->by_products && i < c->range.count; i++)
+    multiply_block(request, hx__batch_gemm(work, c->range.first + i), (float *)c->result + i * cells);
   return true;
 }
 

@@ -75,7 +75,7 @@ static size_t grain_across(const hx__lines *l) {
 static size_t cpu_grain(const hx__stream *base, const hx__work *work) {
   const cpu_stream *const stream = (const cpu_stream *)base;
   if (work->by_lines) return work->lines.across ? grain_across(&work->lines) : 1;
-  return !work->matmul ? 1 : work->by_columns ? stream->kernels->nr : stream->kernels->mr;
+  return !work->matmul || work->by_products ? 1 : work->by_columns ? stream->kernels->nr : stream->kernels->mr;
 }
 
 static size_t cpu_most(const hx__stream *base, const hx__work *work) {
@@ -148,6 +148,11 @@ static void compute_product(cpu_stream *stream, const hx__request *request, hx__
   if (packed) shared = (hx__gemm_packed){hx__packed_data(request->packed), hx__work_cross_extent(request->work), first};
   cpu->gemm(&g, blocking, of_b ? NULL : packed, of_b ? packed : NULL, s ? s->p : NULL);
   if (s) return_scratch(stream, s);
+}
+
+static void compute_batch(cpu_stream *stream, const hx__request *request, hx__chunk products) {
+  for (size_t i = 0; i < products.count; i++)
+    compute_product(stream, request, hx__batch_gemm(request->work, products.first + i), 0);
 }
 
 hx__locality hx__cpu_locality(const hx__stream *base, const hx__work *w) {
@@ -244,7 +249,9 @@ static void cpu_end(hx__stream *stream, uint64_t *copied) {
 static hx__outcome cpu_submit(hx__stream *base, const hx__request *request, hx__chunk chunk, hx__inflight **inflight) {
   cpu_stream *const stream = (cpu_stream *)base;
   *inflight = NULL;
-  if (request->work->matmul)
+  if (request->work->by_products)
+    compute_batch(stream, request, chunk);
+  else if (request->work->matmul)
     compute_product(stream, request, hx__chunk_gemm(request->work, chunk), 0);
   else if (request->work->map)
     hx__map_elements(stream->kernels, request->work, hx__elements_of(request->work, chunk), NULL);

@@ -49,16 +49,17 @@ static inline void arg_join(args *a, cl_uint join) {
   arg_mem(a, a->stream->scratch.tickets.mem);
 }
 
+/* local: of the first two dimensions; that of the third is 1. */
 static inline hx__outcome launch(args *a, cl_uint dims, const size_t *groups, const uint32_t *local) {
-  size_t global[2], size[2];
+  size_t global[3], size[3];
   for (cl_uint i = 0; i < dims; i++) {
-    size[i] = local[i];
-    global[i] = groups[i] * local[i];
+    size[i] = i < 2 ? local[i] : 1;
+    global[i] = groups[i] * size[i];
   }
   if (a->code != CL_SUCCESS) return hx__cl_failed(a->stream->device, "clSetKernelArg", a->code);
   const cl_int code = clEnqueueNDRangeKernel(a->stream->queue, a->kernel, dims, NULL, global, size, 0, NULL, NULL);
-  hx__log(HX__LOG_TRACE, "clEnqueueNDRangeKernel: %zu x %zu items in groups of %zu x %zu: %d", global[0],
-          dims > 1 ? global[1] : 1, size[0], dims > 1 ? size[1] : 1, code);
+  hx__log(HX__LOG_TRACE, "clEnqueueNDRangeKernel: %zu x %zu x %zu items in groups of %zu x %zu: %d", global[0],
+          dims > 1 ? global[1] : 1, dims > 2 ? global[2] : 1, size[0], dims > 1 ? size[1] : 1, code);
   return code == CL_SUCCESS ? HX__DONE : hx__cl_failed(a->stream->device, "clEnqueueNDRangeKernel", code);
 }
 

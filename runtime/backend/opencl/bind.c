@@ -111,11 +111,18 @@ static bool reserve_operands(hx__cl_stream *stream, size_t operands) {
 
 static size_t min_size(size_t a, size_t b) { return a < b ? a : b; }
 
+/* The block of a whole product, or of all products of a batch. SIZE_MAX for any number that overflows. */
+static size_t block_bytes(const hx__work *w) {
+  const size_t one = w->gemm.m * ((w->gemm.n + 15) & ~(size_t)15) * sizeof(float);
+  size_t all = one;
+  return w->by_products && __builtin_mul_overflow(one, w->slices, &all) ? SIZE_MAX : all;
+}
+
 static size_t largest_result_bytes(const hx__work *w, size_t max_alloc) {
   const size_t slots = w->matmul ? 0 : hx__work_slots(w);
   const size_t leaves = w->by_lines ? slots : min_size(slots, hx__cl_most_leaves(w));
   const size_t bytes = w->map      ? leaves * HX__LEAF * sizeof(uint32_t)
-                       : w->matmul ? w->gemm.m * ((w->gemm.n + 15) & ~(size_t)15) * sizeof(float)
+                       : w->matmul ? block_bytes(w)
                                    : w->nfields * leaves * sizeof(uint64_t);
   return min_size(bytes,
                   min_size(HX__CL_RETAINED_BYTES, max_alloc - HX__CL_PAGE)); /* a pinned block is one page larger */

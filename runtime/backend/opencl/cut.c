@@ -54,6 +54,20 @@ static size_t k_of_launch(const hx__cl_program *p, size_t most, size_t widest, s
   return min_size(k, p->arithmetic == HX__ARITHMETIC_SOFT_FMA ? min_size(panels, HX__SOFT_FMA_MAX_K) : panels);
 }
 
+/* A launch has a row of work-groups for each product of a batch. Its matrices are copied with the gaps between them. A
+ * product is taken to be as large as the largest of its matrices, packed or not, and its block of C. block: the most
+ * elements of that in a chunk; SIZE_MAX if kernels write to the C that stays on the device. */
+static hx__cl_cut cut_batch(const hx__cl_program *p, size_t most, size_t block, const hx__work *w) {
+  const hx__gemm *const g = &w->gemm;
+  const size_t tile_m = max_size(p->tile_m, 1), tile_n = max_size(p->tile_n, 1);
+  const bool packs = p->row && p->row->pack != 0;
+  const size_t k = k_of_launch(p, most, packs ? max_size(tile_m, tile_n) : 1, g->k);
+  const size_t packed = packs ? max_size(round_up(g->m, tile_m), round_up(g->n, tile_n)) * k : 1;
+  const size_t operand = max_size(packed, max_size(w->batch.stride_a, w->batch.stride_b));
+  const size_t slices = min_size(most / operand, min_size(most, block) / (g->m * round_up(g->n, LINE)));
+  return (hx__cl_cut){.slices = max_size(min_size(slices, MAX_GRID), 1), .k = k};
+}
+
 hx__cl_cut hx__cl_cut_of(const hx__cl_stream *stream, const hx__work *w) {
   const size_t bytes = (size_t)stream->device->base.max_alloc, most = bytes / sizeof(float);
   const bool stays = w->placement & HX__RESIDENT_C;
@@ -68,6 +82,7 @@ hx__cl_cut hx__cl_cut_of(const hx__cl_stream *stream, const hx__work *w) {
     return cut_map(most, block, stays ? leaves : HX__CL_MOST_LEAVES);
   if (!w->matmul) return cut_reduction(most, block, w);
   const hx__cl_program *const p = &stream->device->program[stream->product];
+  if (w->by_products) return cut_batch(p, most, stays ? SIZE_MAX : block, w);
   const bool packs = p->row && p->row->pack != 0, set = p->row && hx__kernel_of_set(p->row);
   const size_t tile = max_size(w->by_columns ? p->tile_n : p->tile_m, 1);
   const size_t cross = max_size(w->by_columns ? p->tile_m : p->tile_n, 1);

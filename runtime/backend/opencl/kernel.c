@@ -13,6 +13,7 @@ cl_kernel hx__cl_stream_kernel_of(hx__cl_stream *stream, hx__cl_kernel *slot, un
   if (!slot->kernel) {
     slot->kernel = clCreateKernel(stream->device->program[need].program, name, &code);
     slot->kinds = kinds;
+    slot->has_steps = false;
   }
   if (!slot->kernel) *outcome = hx__cl_failed(stream->device, "clCreateKernel", code);
   return slot->kernel;

@@ -136,6 +136,7 @@ void hx__cl_operand_parts_done(hx__cl_operand *o, bool there) {
 
 void hx__cl_prefetch(hx__cl_stream *stream, const hx__work *w, hx__chunk chunk, hx__chunk reach) {
   hx__cl_operand *const o = &stream->operand[w->by_columns];
+  if (w->by_products) return; /* both operands of the next chunk are uploaded when it is submitted */
   const bool up =
       chunk.first == reach.first || (stream->run.previous != SIZE_MAX && chunk.first > stream->run.previous);
   const size_t end = chunk.first + chunk.count, left = up ? reach.first + reach.count - end : chunk.first - reach.first;
@@ -174,9 +175,17 @@ hx__cl_target hx__cl_resident_target(const hx__cl_stream *stream, const hx__work
   return (hx__cl_target){.mem = hx__cl_resident_mem(stream), .ldt = w->gemm.ldc, .beta = w->gemm.beta};
 }
 
+/* The part of C that a chunk computes. The products of a batch are rows of one matrix, because such a C has no gaps. */
+static hx__cl_region place_in_c(const hx__work *w, hx__chunk chunk) {
+  const size_t m = w->gemm.m, n = w->gemm.n;
+  if (w->by_products) return (hx__cl_region){chunk.first * m, chunk.count * m, 0, n};
+  return w->by_columns ? (hx__cl_region){0, m, chunk.first, chunk.count}
+                       : (hx__cl_region){chunk.first, chunk.count, 0, n};
+}
+
 hx__outcome hx__cl_resident_store_chunk(hx__cl_stream *stream, const hx__work *w, const hx__cl_inflight *f) {
   const hx__chunk chunk = f->chunk;
-  const size_t m = w->by_columns ? w->gemm.m : chunk.count, n = w->by_columns ? chunk.count : w->gemm.n;
+  const hx__cl_region c = place_in_c(w, chunk);
   const cl_float beta = w->gemm.beta;
   hx__outcome outcome;
   if (f->stored) return HX__DONE;
@@ -187,37 +196,34 @@ hx__outcome hx__cl_resident_store_chunk(hx__cl_stream *stream, const hx__work *w
   arg_mem(&a, f->out.mem);
   arg_size(&a, f->ldt);
   arg_mem(&a, hx__cl_resident_mem(stream));
-  arg_size(&a, w->by_columns ? chunk.first : chunk.first * w->gemm.ldc);
+  arg_size(&a, c.row * w->gemm.ldc + c.col);
   arg_size(&a, w->gemm.ldc);
-  arg_size(&a, m);
-  arg_size(&a, n);
+  arg_size(&a, c.rows);
+  arg_size(&a, c.cols);
   arg(&a, sizeof beta, &beta);
   const uint32_t local[2] = {
       stream->device->max_local < STORE_ITEMS ? (uint32_t)stream->device->max_local : STORE_ITEMS, 1};
-  const size_t groups = hx__ceiling(n, local[0]);
-  return launch(&a, 2, (size_t[2]){groups < STORE_GROUPS ? groups : STORE_GROUPS, m < STORE_ROWS ? m : STORE_ROWS},
+  const size_t groups = hx__ceiling(c.cols, local[0]);
+  return launch(&a, 2,
+                (size_t[2]){groups < STORE_GROUPS ? groups : STORE_GROUPS, c.rows < STORE_ROWS ? c.rows : STORE_ROWS},
                 local);
 }
 
-/* The byte offset, in the mirror of C or of a map's result, of an element of the chunk. A map's chunk is one row here.
- */
-static size_t place_in_c(const hx__work *w, hx__chunk chunk, size_t row, size_t col) {
-  const size_t element = chunk.first * HX__LEAF + col;
+/* The byte offset, in the mirror of C or of a map's result, of the first element of the chunk, or of the last one. */
+static size_t end_in_c(const hx__work *w, hx__chunk chunk, bool last) {
+  const hx__cl_region c = w->map ? (hx__cl_region){.row = 0} : place_in_c(w, chunk);
+  const size_t row = c.row + (last ? c.rows - 1 : 0), col = c.col + (last ? c.cols - 1 : 0);
+  const size_t element = chunk.first * HX__LEAF + (last ? hx__chunk_elements(w, chunk) - 1 : 0);
   if (w->map) return (element / w->cols * w->ld_out + element % w->cols) * sizeof(uint32_t);
-  return (w->by_columns ? row * w->gemm.ldc + chunk.first + col : (chunk.first + row) * w->gemm.ldc + col) *
-         sizeof(float);
+  return (row * w->gemm.ldc + col) * sizeof(float);
 }
 
 hx__outcome hx__cl_resident_read_ends(hx__cl_stream *stream, hx__cl_inflight *f, const hx__work *w) {
-  const hx__chunk chunk = f->chunk;
-  const size_t m = w->map ? 1 : w->by_columns ? w->gemm.m : chunk.count;
-  const size_t n = w->map ? hx__chunk_elements(w, chunk) : w->by_columns ? chunk.count : w->gemm.n;
+  const size_t first = end_in_c(w, f->chunk, false), last = end_in_c(w, f->chunk, true);
   cl_mem const mem = hx__cl_resident_mem(stream);
-  cl_int code = clEnqueueReadBuffer(stream->queue, mem, CL_FALSE, place_in_c(w, chunk, 0, 0), sizeof(float),
-                                    &f->ends[0], 0, NULL, NULL);
+  cl_int code = clEnqueueReadBuffer(stream->queue, mem, CL_FALSE, first, sizeof(float), &f->ends[0], 0, NULL, NULL);
   if (code == CL_SUCCESS)
-    code = clEnqueueReadBuffer(stream->queue, mem, CL_FALSE, place_in_c(w, chunk, m - 1, n - 1), sizeof(float),
-                               &f->ends[1], 0, NULL, &f->event);
+    code = clEnqueueReadBuffer(stream->queue, mem, CL_FALSE, last, sizeof(float), &f->ends[1], 0, NULL, &f->event);
   if (code != CL_SUCCESS) {
     f->event = NULL;
     return hx__cl_failed(stream->device, "clEnqueueReadBuffer", code);

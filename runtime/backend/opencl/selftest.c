@@ -148,6 +148,19 @@ static const char *test_reduce_all(hx__stream *stream, hx_op op, hx_type type) {
   return test_groups(stream, op, type);
 }
 
+/* Makes a batch of a product, whose arrays are one row each. */
+static void make_batch(hx__work *work, hx__array arrays[2], struct hx_batch batch) {
+  work->by_products = true;
+  work->by_columns = false;
+  work->slices = batch.count;
+  work->batch = batch;
+  for (unsigned which = HX__BATCH_A; which <= HX__BATCH_B; which++) {
+    const hx__matrices x = hx__batch_matrices(work, which);
+    arrays[which].rows = 1;
+    arrays[which].cols = arrays[which].ld = hx__matrices_extent(&x, x.count);
+  }
+}
+
 /* resident: C has a beta, stays on the device and is fetched. */
 static const char *test_product(hx__stream *stream, const hx__cl_program *p, const hx__case_product *c,
                                 hx__memory_mode mode, bool resident) {
@@ -158,8 +171,9 @@ static const char *test_product(hx__stream *stream, const hx__cl_program *p, con
   const hx__gemm_blocking blocking = cpu->gemm_blocking(0);
   size_t scratch_bytes = cpu->gemm_scratch_bytes(blocking, m, n, k);
   scratch_bytes = (scratch_bytes + 64) & ~(size_t)63;
-  uint32_t *const a = matrix_elements(a_rows * lda), *const b = matrix_elements(b_rows * ldb);
-  float *const got = calloc(m * n, sizeof *got), *const want = calloc(m * n, sizeof *want);
+  const size_t products = c->products ? c->products : 1, a_step = a_rows * lda, b_step = b_rows * ldb, cells = m * n;
+  uint32_t *const a = matrix_elements(products * a_step), *const b = matrix_elements(products * b_step);
+  float *const got = calloc(products * cells, sizeof *got), *const want = calloc(products * cells, sizeof *want);
   void *const scratch = aligned_alloc(64, scratch_bytes);
   const char *why = "no host memory";
   if (a && b && got && want && scratch) {
@@ -176,31 +190,35 @@ static const char *test_product(hx__stream *stream, const hx__cl_program *p, con
     }
     g.alpha = c->alpha;
     g.beta = resident ? -0.5f : 0.0f;
-    for (size_t i = 0; resident && i < m * n; i++) got[i] = want[i] = (float)(i % 7) - 3.0f;
+    for (size_t i = 0; resident && i < products * cells; i++) got[i] = want[i] = (float)(i % 7) - 3.0f;
     g.c = want;
-    cpu->gemm(&g, blocking, NULL, NULL, scratch);
-    g.c = got;
-    const hx__work work = {.matmul = true,
-                           .by_columns = c->trans_b,
-                           .slices = c->trans_b ? n : m,
-                           .gemm = g,
-                           .trans_a = c->trans_a,
-                           .trans_b = c->trans_b};
-    const hx__array arrays[2] = {{.p = g.a, .rows = a_rows, .cols = lda - 4, .ld = lda, .mode = mode},
-                                 {.p = g.b, .rows = b_rows, .cols = ldb - pad_b, .ld = ldb, .mode = mode}};
-    hx__resident_output output = {.mirror =
-                                      resident ? hx__cl_mirror_create(stream->device, got, m * n * sizeof *got) : NULL};
+    hx__work work = {.matmul = true,
+                     .by_columns = c->trans_b,
+                     .slices = c->trans_b ? n : m,
+                     .gemm = g,
+                     .trans_a = c->trans_a,
+                     .trans_b = c->trans_b};
+    hx__array arrays[2] = {{.p = g.a, .rows = a_rows, .cols = lda - 4, .ld = lda, .mode = mode},
+                           {.p = g.b, .rows = b_rows, .cols = ldb - pad_b, .ld = ldb, .mode = mode}};
+    if (c->products) make_batch(&work, arrays, (struct hx_batch){products, a_step, b_step, cells});
+    for (size_t i = 0; i < products; i++) {
+      const hx__gemm one = hx__batch_gemm(&work, i);
+      cpu->gemm(&one, blocking, NULL, NULL, scratch);
+    }
+    work.gemm.c = got;
+    hx__resident_output output = {
+        .mirror = resident ? hx__cl_mirror_create(stream->device, got, products * cells * sizeof *got) : NULL};
     const hx__request request = {
         .work = &work, .kernels = cpu, .arrays = arrays, .resident = output.mirror ? &output : NULL};
     bool unused;
     hx__outcome outcome = hx__cl_run_once(stream, &request, &unused);
     if (output.mirror) {
-      const hx__array result = {.p = got, .rows = m, .cols = n, .ld = n, .mirror = output.mirror};
+      const hx__array result = {.p = got, .rows = products * m, .cols = n, .ld = n, .mirror = output.mirror};
       if (outcome == HX__DONE && output.complete) outcome = hx__cl_fetch(stream, &result);
       hx__cl_mirror_destroy(stream->device, output.mirror);
     }
-    const bool same = memcmp(got, want, m * n * sizeof *got) == 0;
-    why = outcome != HX__DONE ? no_answer : same ? NULL : fault_of(got, m * n * sizeof *got);
+    const bool same = memcmp(got, want, products * cells * sizeof *got) == 0;
+    why = outcome != HX__DONE ? no_answer : same ? NULL : fault_of(got, products * cells * sizeof *got);
   }
   free(a);
   free(b);
@@ -216,6 +234,7 @@ static const hx__case_product *case_reaching(const hx__cl_stream *stream, const 
   static const unsigned vec4[HX__LAYOUTS] = {HX__CASE_VEC4_NN, HX__CASE_TN, HX__CASE_VEC4_NT};
   static const unsigned few_rows[HX__LAYOUTS] = {HX__CASE_FEW_ROWS_NN, HX__CASE_TN, HX__CASE_FEW_ROWS_NT};
   const hx__layout layout = stream->self_test.program ? p->layout : HX__LAYOUT_NN;
+  if (p->row->shape == HX__SHAPE_BATCH) return &hx__case_products[HX__CASE_BATCH];
   return &hx__case_products[(p->row->shape == HX__SHAPE_FEW_ROWS ? few_rows : p->row->vec4 ? vec4 : tiles)[layout]];
 }
 

@@ -21,6 +21,7 @@ size_t hx__cl_grain(const hx__stream *base, const hx__work *work) {
   const hx__cl_stream *const stream = (const hx__cl_stream *)base;
   if (!work->matmul) return CPU_GRAIN;
   const hx__cl_program *const p = product_of(stream);
+  if (work->by_products) return 1;
   const size_t tile = work->by_columns ? p->tile_n : p->tile_m;
   return tile ? tile : 1;
 }

@@ -44,6 +44,7 @@ typedef struct hx__cl_operand {
 typedef struct hx__cl_kernel {
   cl_kernel kernel;
   uint64_t kinds;
+  bool has_steps; /* the distances of a batch's matrices were set: any will do for a single product */
 } hx__cl_kernel;
 
 /* The kernel objects of a stream, by program. Each is created at its first use. */
@@ -62,10 +63,11 @@ typedef struct hx__cl_readback_buffer {
   bool busy;
 } hx__cl_readback_buffer;
 
-/* Where the kernels of a product write. Rows are ldt floats apart. beta times the old contents is added. */
+/* Where the kernels of a product write. Rows are ldt floats apart, and the products of a batch `step` floats. beta
+ * times the old contents is added. */
 typedef struct hx__cl_target {
   cl_mem mem;
-  size_t ldt;
+  size_t ldt, step;
   float beta;
 } hx__cl_target;
 
@@ -278,16 +280,22 @@ bool hx__cl_fields_fuse(hx__cl_stream *stream, const hx__work *work, bool joins)
  * there are; 0: the next field has no such program and is launched by itself. */
 hx__outcome hx__cl_launch_fields(hx__cl_stream *stream, const hx__request *request, hx__chunk chunk, size_t first,
                                  const hx__cl_inflight *to, size_t *fields);
-/* A product by a set of rows: writes alpha times the product of op(A) (m x k) and op(B) (k x n) to a target. */
+/* The operands of a launch: of one product, or of several, whose matrices are a_step and b_step elements apart. */
 typedef struct hx__cl_strides {
   size_t rs, cs;
 } hx__cl_strides;
+typedef struct hx__cl_factors {
+  hx__cl_view a, b;
+  hx__cl_strides as, bs;
+  size_t products, a_step, b_step;
+} hx__cl_factors;
+/* A product by a set of rows: writes alpha times the product of op(A) (m x k) and op(B) (k x n) to a target. */
 typedef struct hx__gemm_size {
   size_t m, n, k;
   float alpha;
 } hx__gemm_size;
-hx__outcome hx__cl_launch_tiles(hx__cl_stream *stream, const hx__cl_view *a, hx__cl_strides as, const hx__cl_view *b,
-                                hx__cl_strides bs, const hx__gemm_size *size, const hx__cl_target *target);
+hx__outcome hx__cl_launch_tiles(hx__cl_stream *stream, const hx__cl_factors *factors, const hx__gemm_size *size,
+                                const hx__cl_target *target);
 
 /* Copies `bytes` of host memory to byte `at` of a device buffer. The device reads the parts that the block (NULL: none)
  * has pinned directly; the rest goes through the staging ring. */

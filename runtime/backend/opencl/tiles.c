@@ -5,10 +5,11 @@
 
 #include "runtime/backend/opencl/arguments.h"
 
-/* Whether the first element of a view is at a multiple of 16 bytes. Memory objects begin at one. */
-static bool is_aligned(const hx__cl_view *v) {
+/* Whether the first element of a view, and those at multiples of `step` after it, are at multiples of 16 bytes. Memory
+ * objects begin at one. */
+static bool is_aligned(const hx__cl_view *v, size_t step) {
   const uintptr_t base = v->mem ? 0 : (uintptr_t)v->p;
-  return (base / sizeof(float) + v->first) % 4 == 0;
+  return (base / sizeof(float) + v->first) % 4 == 0 && step % 4 == 0;
 }
 
 static hx__gemm_plan plan_by(const hx__cl_device *d, unsigned program, const hx__gemm_shape *shape) {
@@ -50,7 +51,8 @@ static bool same_operand(const hx__gemm_operand *a, const hx__gemm_operand *b) {
 }
 
 static bool same_shape(const hx__gemm_shape *a, const hx__gemm_shape *b) {
-  return a->m == b->m && a->n == b->n && a->k == b->k && same_operand(&a->a, &b->a) && same_operand(&a->b, &b->b);
+  return a->m == b->m && a->n == b->n && a->k == b->k && a->products == b->products && same_operand(&a->a, &b->a) &&
+         same_operand(&a->b, &b->b);
 }
 
 /* Returns the result of fastest_program, and remembers it for the last few shapes. */
@@ -132,19 +134,21 @@ static hx__outcome launch_join(hx__cl_stream *stream, const hx__kernel_row *row,
   return launch(&a, 1, &groups, local);
 }
 
-hx__outcome hx__cl_launch_tiles(hx__cl_stream *stream, const hx__cl_view *av, hx__cl_strides as, const hx__cl_view *bv,
-                                hx__cl_strides bs, const hx__gemm_size *size, const hx__cl_target *t) {
-  const hx__gemm_operand ao = {as.rs, as.cs, is_aligned(av)}, bo = {bs.rs, bs.cs, is_aligned(bv)};
-  const hx__gemm_shape shape = {size->m, size->n, size->k, ao, bo};
+hx__outcome hx__cl_launch_tiles(hx__cl_stream *stream, const hx__cl_factors *f, const hx__gemm_size *size,
+                                const hx__cl_target *t) {
+  const hx__cl_strides as = f->as, bs = f->bs;
+  const hx__gemm_operand ao = {as.rs, as.cs, is_aligned(&f->a, f->a_step)},
+                         bo = {bs.rs, bs.cs, is_aligned(&f->b, f->b_step)};
+  const hx__gemm_shape shape = {size->m, size->n, size->k, ao, bo, f->products};
   if (size->k > UINT32_MAX / 2) return HX__NO_MEMORY; /* the kernels count steps of k in 32 bits */
   hx__gemm_plan p;
   const unsigned program = chosen_program(stream, &shape, &p);
   const hx__kernel_row *const row = stream->device->program[program].row;
   const hx__layout layout = stream->device->program[program].layout;
   const bool in_place = hx__kernel_in_place(row), few_rows = row->shape == HX__SHAPE_FEW_ROWS;
-  if (!(p.ns < INFINITY)) return HX__NO_MEMORY; /* only a row for few rows of C is ready */
+  if (!(p.ns < INFINITY)) return HX__NO_MEMORY; /* no row is ready that can compute it */
   /* From here on a and b are the operands of the launched product, which may be the transposed one. */
-  hx__cl_view a = p.transposed ? *bv : *av, b = p.transposed ? *av : *bv;
+  hx__cl_view a = p.transposed ? f->b : f->a, b = p.transposed ? f->a : f->b;
   const hx__gemm_operand al = p.transposed ? (hx__gemm_operand){bs.cs, bs.rs, false} : ao;
   const hx__gemm_operand bl = p.transposed ? (hx__gemm_operand){as.cs, as.rs, false} : bo;
   const size_t m = p.transposed ? size->n : size->m, n = p.transposed ? size->m : size->n;
@@ -171,7 +175,15 @@ hx__outcome hx__cl_launch_tiles(hx__cl_stream *stream, const hx__cl_view *av, hx
   if (in_place) arg(&x, sizeof p.layout, &p.layout);
   arg(&x, sizeof joins, &joins);
   arg_mem(&x, stream->scratch.tickets.mem);
-  outcome = launch(&x, 1, &p.groups, row->local);
+  bool *const has_steps = &stream->kernels.compute[program].has_steps;
+  if (!few_rows && (f->products > 1 || !*has_steps)) {
+    *has_steps = true;
+    arg_size(&x, p.transposed ? f->b_step : f->a_step);
+    arg_size(&x, p.transposed ? f->a_step : f->b_step);
+    arg_size(&x, t->step);
+  }
+  const size_t groups[2] = {p.groups, f->products};
+  outcome = launch(&x, f->products > 1 && row->shape != HX__SHAPE_BATCH ? 2 : 1, groups, row->local);
   if (outcome != HX__DONE || few_rows || p.full_tiles == p.tiles || p.joins) return outcome;
   return launch_join(stream, row, layout, &p, size, t);
 }

@@ -85,7 +85,7 @@ static void sim_prepare(hx__device *device, uint64_t needs) {
 
 static size_t sim_grain(const hx__stream *stream, const hx__work *work) {
   (void)stream;
-  return work->matmul ? 8 : 1;
+  return work->matmul && !work->by_products ? 8 : 1;
 }
 
 static size_t sim_most(const hx__stream *stream, const hx__work *work) {
@@ -175,23 +175,39 @@ static bool reserve_bytes(void **p, size_t *bytes, size_t wanted) {
   return *p != NULL;
 }
 
-static bool compute_product(sim_stream *stream, sim_chunk *out, const hx__request *request, hx__chunk chunk) {
+/* Computes g into the block at c. */
+static bool compute_block(sim_stream *stream, const hx__request *request, hx__gemm g, float *c) {
   const hx__cpu_kernels *const cpu = request->kernels;
   const hx__gemm_blocking blocking = cpu->gemm_blocking(0);
-  hx__gemm g = hx__chunk_gemm(request->work, chunk);
-  if (!reserve_bytes(&out->result, &out->result_bytes, g.m * g.n * sizeof(float)) ||
-      !reserve_bytes(&stream->scratch, &stream->scratch_bytes, cpu->gemm_scratch_bytes(blocking, g.m, g.n, g.k)))
+  if (!reserve_bytes(&stream->scratch, &stream->scratch_bytes, cpu->gemm_scratch_bytes(blocking, g.m, g.n, g.k)))
     return false;
   const size_t a_span = (g.m - 1) * g.a_rs + (g.k - 1) * g.a_cs + 1,
                b_span = (g.k - 1) * g.b_rs + (g.n - 1) * g.b_cs + 1;
-  g.c = out->result;
-  g.ldc = out->ldt = g.n;
+  g.c = c;
+  g.ldc = g.n;
   g.beta = 0.0f;
   g.a = device_address(stream, &request->arrays[0], g.a, a_span * sizeof(float), g.m * g.k * sizeof(float));
   g.b = device_address(stream, &request->arrays[1], g.b, b_span * sizeof(float), g.k * g.n * sizeof(float));
   cpu->gemm(&g, blocking, NULL, NULL, stream->scratch);
   if (!stream->resident) stream->copied += g.m * g.n * sizeof(float);
   return true;
+}
+
+static bool compute_product(sim_stream *stream, sim_chunk *out, const hx__request *request, hx__chunk chunk) {
+  const hx__work *const w = request->work;
+  const size_t cells = hx__work_cross_extent(w);
+  if (!reserve_bytes(&out->result, &out->result_bytes, chunk.count * cells * sizeof(float))) return false;
+  float *const c = out->result;
+  bool fine = true;
+  if (!w->by_products) {
+    const hx__gemm g = hx__chunk_gemm(w, chunk);
+    out->ldt = g.n;
+    return compute_block(stream, request, g, c);
+  }
+  out->ldt = w->gemm.n;
+  for (size_t i = 0; i < chunk.count && fine; i++)
+    fine = compute_block(stream, request, hx__batch_gemm(w, chunk.first + i), c + i * cells);
+  return fine;
 }
 
 /* The whole arrays are put in mirrors with the first chunk. */
@@ -267,13 +283,20 @@ static hx__outcome sim_wait(hx__stream *base, hx__inflight *inflight, const _Ato
   return HX__TIMED_OUT;
 }
 
+/* Stores the chunk's block to the C that stays on the device; the matrices of a batch are adjacent there. */
+static void store_resident(const sim_stream *stream, const hx__request *request, const sim_chunk *t) {
+  const hx__work *const w = request->work;
+  hx__gemm g = w->by_products ? hx__batch_gemm(w, t->chunk.first) : hx__chunk_gemm(w, t->chunk);
+  if (w->by_products) g.m *= t->chunk.count;
+  request->kernels->store(t->result, t->ldt, g.m, g.n, (float *)(void *)in_mirror(stream->resident->mirror, g.c), g.ldc,
+                          g.beta, false);
+}
+
 static bool sim_deliver(hx__stream *base, const hx__request *request, hx__inflight *inflight, hx__chunk part) {
   sim_stream *const stream = (sim_stream *)base;
   const sim_chunk *const t = (const sim_chunk *)inflight;
   if (stream->resident) {
-    const hx__gemm g = hx__chunk_gemm(request->work, t->chunk);
-    request->kernels->store(t->result, t->ldt, g.m, g.n, (float *)(void *)in_mirror(stream->resident->mirror, g.c),
-                            g.ldc, g.beta, false);
+    store_resident(stream, request, t);
     stream->resident_slices += part.count;
   } else {
     hx__deliver(request, t->chunk, part, t->result, t->ldt);

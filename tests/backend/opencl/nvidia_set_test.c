@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Products on a discrete GPU alone, by the programs of its set, compared with the CPU's: with and without panels,
- * transposed, with edges; shapes that differ in k alone; into a resident C with beta. Waits until all programs are
- * ready. `nvidia_set_test busy`: programs are loaded from the cache even if all cores are busy. card_test.sh runs it on
- * a device that looks like such a GPU. */
+ * transposed, with edges; shapes that differ in k alone; into a resident C with beta; batches. Waits until all programs
+ * are ready. `nvidia_set_test busy`: programs are loaded from the cache even if all cores are busy. card_test.sh runs
+ * it on a device that looks like such a GPU. */
 #define _GNU_SOURCE
 #include <sched.h>
 #include <unistd.h>
@@ -57,6 +57,36 @@ static void result_stays_on_card(hx_context *card, hx_context *cpu, const struct
   CHECK_OK(hx_sync(card, c, bytes));
   CHECK(memcmp(c, want, bytes) == 0, "%zu x %zu x %zu: C differs after hx_sync", s->m, s->n, s->k);
   hx_free(card, c);
+}
+
+/* Batches by each row for them, in all layouts, and larger ones by rows for single products. */
+static void batches_on_card(hx_context *card, hx_context *cpu) {
+  static const struct shape of[] = {{16, 16, 16, 0, 0}, {5, 16, 33, 1, 0},  {32, 32, 32, 0, 1},   {17, 30, 200, 1, 1},
+                                    {48, 48, 48, 0, 0}, {33, 47, 20, 0, 1}, {64, 64, 64, 0, 0},   {64, 50, 513, 0, 0},
+                                    {96, 96, 96, 0, 0}, {70, 90, 60, 1, 0}, {128, 128, 40, 0, 0}, {129, 65, 31, 1, 1}};
+  for (size_t i = 0; i < sizeof of / sizeof of[0]; i++) {
+    const struct shape *const s = &of[i];
+    const size_t count = 5, a_step = s->m * s->k, b_step = i % 3 ? s->k * s->n : 0, c_step = s->m * s->n;
+    float *const a = malloc(count * a_step * sizeof *a), *const b = malloc(count * s->k * s->n * sizeof *b);
+    float *const c = calloc(count * c_step, sizeof *c), *const want = calloc(count * c_step, sizeof *want);
+    data_fill(HX_F32, DATA_EXPONENTS, 2 * i, a, count * a_step);
+    data_fill(HX_F32, DATA_EXPONENTS, 2 * i + 1, b, count * s->k * s->n);
+    hx_task task = hx_matmul_batched(s->m, s->n, s->k, a, a_step, b, b_step, c, c_step, count);
+    task.matmul.trans_a = s->trans_a, task.matmul.trans_b = s->trans_b;
+    task.matmul.beta = i % 2 ? 0.5f : 0.0f;
+    task.gpu_share = 1.0f;
+    hx_report report;
+    CHECK_OK(hx_offload(card, &task, &report));
+    CHECK(report.gpu_share == 1.0 && report.chunks < count, "5 of %zu x %zu x %zu: the card computed %g, %u chunks",
+          s->m, s->n, s->k, report.gpu_share, report.chunks);
+    task.matmul.c = want;
+    CHECK_OK(hx_offload(cpu, &task, NULL));
+    CHECK(memcmp(c, want, count * c_step * sizeof *c) == 0, "5 of %zu x %zu x %zu: C differs", s->m, s->n, s->k);
+    free(a);
+    free(b);
+    free(c);
+    free(want);
+  }
 }
 
 static void *try_idle_priority(void *refused) {
@@ -168,6 +198,7 @@ int main(int argc, char **argv) {
     free(c);
     free(want);
   }
+  batches_on_card(card, cpu);
   hx_close(card);
   hx_close(cpu);
   return checks_end("nvidia_set_test");

@@ -273,21 +273,24 @@ static bool product_case(const device *d, cl_program program, const hx__kernel_r
     const size_t parts = (p->k + row->pack - 1) / row->pack;
     const cl_mem pa = clCreateBuffer(d->on.context, CL_MEM_READ_WRITE, tiles_m * row->tile_m * p->k * 4, NULL, NULL);
     const cl_mem pb = clCreateBuffer(d->on.context, CL_MEM_READ_WRITE, tiles_n * row->tile_n * p->k * 4, NULL, NULL);
-    const kernel_value va[] = {{.m = ma}, {.n = 1}, {.n = a_rs}, {.n = a_cs}, {.n = p->m}, {.n = p->k}, {.m = pa}};
-    const kernel_value vb[] = {{.m = mb}, {.n = 3}, {.n = b_rs}, {.n = b_cs}, {.n = p->k}, {.n = p->n}, {.m = pb}};
+    const kernel_value va[] = {{.m = ma},   {.n = 1},    {.n = a_rs}, {.n = a_cs},
+                               {.n = p->m}, {.n = p->k}, {.m = pa},   {.n = 0}};
+    const kernel_value vb[] = {{.m = mb},   {.n = 3},    {.n = b_rs}, {.n = b_cs},
+                               {.n = p->k}, {.n = p->n}, {.m = pb},   {.n = 0}};
     const kernel_value v[] = {{.m = pa},   {.m = pb},   {.n = p->m},
                               {.n = p->n}, {.n = p->k}, {.f = p->alpha},
-                              {.m = mt},   {.n = ldt},  {.u = (cl_uint)(stack - 1) << 2}};
-    right = kernel_launch(&d->on, program, "hx_pack_a", "mnnnnnm", va, 2, (size_t[2]){tiles_m, parts}, row->local) &&
-            kernel_launch(&d->on, program, "hx_pack_b", "mnnnnnm", vb, 2, (size_t[2]){tiles_n, parts}, row->local) &&
-            kernel_launch(&d->on, program, "hx_matmul", "mmnnnfmnu", v, 2, groups, row->local);
+                              {.m = mt},   {.n = ldt},  {.u = (cl_uint)(stack - 1) << 2},
+                              {.n = 0}};
+    right = kernel_launch(&d->on, program, "hx_pack_a", "mnnnnnmn", va, 2, (size_t[2]){tiles_m, parts}, row->local) &&
+            kernel_launch(&d->on, program, "hx_pack_b", "mnnnnnmn", vb, 2, (size_t[2]){tiles_n, parts}, row->local) &&
+            kernel_launch(&d->on, program, "hx_matmul", "mmnnnfmnun", v, 2, groups, row->local);
     clReleaseMemObject(pa);
     clReleaseMemObject(pb);
   } else {
-    const kernel_value v[] = {{.m = ma},   {.n = 1},        {.n = a_rs}, {.n = a_cs}, {.m = mb},
-                              {.n = 3},    {.n = b_rs},     {.n = b_cs}, {.n = p->m}, {.n = p->n},
-                              {.n = p->k}, {.f = p->alpha}, {.m = mt},   {.n = ldt},  {.u = 0}};
-    right = kernel_launch(&d->on, program, "hx_matmul", "mnnnmnnnnnnfmnu", v, 2, groups, row->local);
+    const kernel_value v[] = {{.m = ma},   {.n = 1},    {.n = a_rs}, {.n = a_cs}, {.m = mb},   {.n = 3},
+                              {.n = b_rs}, {.n = b_cs}, {.n = p->m}, {.n = p->n}, {.n = p->k}, {.f = p->alpha},
+                              {.m = mt},   {.n = ldt},  {.u = 0},    {.n = 0},    {.n = 0},    {.n = 0}};
+    right = kernel_launch(&d->on, program, "hx_matmul", "mnnnmnnnnnnfmnunnn", v, 2, groups, row->local);
   }
   right = right && clEnqueueReadBuffer(d->on.queue, mt, CL_TRUE, 0, p->m * ldt * 4, t, 0, NULL, NULL) == CL_SUCCESS;
   for (size_t i = 0; i < p->m && right; i++) right = memcmp(t + i * ldt, want + i * ldt, p->n * 4) == 0;
