@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The workload `tasks` of the fault matrix: reductions, dot products, structures of arrays and products. */
+ * The workload `tasks` of the fault matrix: reductions, dot products, structures of arrays, products and batches. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +8,7 @@
 #include "tests/faults/child.h"
 
 enum { N = 40007, M = 24, COLUMNS = 20, K = 530, CELLS = M * COLUMNS, FIELDS = 3 };
+enum { BATCH = 4, BATCH_M = M / BATCH, BATCH_K = 130 }; /* as many elements of C as the product has */
 
 static float *a, *b, *c, *r, *x, *y;
 static float want[CELLS]; /* C of the current product */
@@ -44,21 +45,35 @@ static float next_alpha(void) {
   return alpha += 0.25f;
 }
 
-static void product(bool with_beta, float *into, float share, unsigned how) {
+static void compare_products(hx_task t, bool with_beta, float share, unsigned how, const char *name) {
   const bool resident = how & RESIDENT;
+  float *const into = t.matmul.c;
   fill_old_c(into);
   if (resident) modified(into, sizeof want);
-  hx_task t = hx_matmul(M, COLUMNS, K, a, b, into);
   t.matmul.alpha = next_alpha();
   t.matmul.beta = with_beta ? 0.5f : 0.0f;
-  struct hx_matmul_args w = t.matmul;
-  w.c = want;
   fill_old_c(want);
-  ref_matmul(&w);
-  if (run_task(&t, share, how, "product") && (!resident || synced(into, sizeof want)) &&
-      !same_bits(into, want, sizeof want))
-    complain(&out->wrong, "product, beta %g, share %g%s", with_beta ? 0.5 : 0.0, (double)share,
+  const size_t count = t.batch.count ? t.batch.count : 1;
+  for (size_t i = 0; i < count; i++) {
+    struct hx_matmul_args w = t.matmul;
+    w.a += i * t.batch.stride_a;
+    w.b += i * t.batch.stride_b;
+    w.c = want + i * t.batch.stride_c;
+    ref_matmul(&w);
+  }
+  if (run_task(&t, share, how, name) && (!resident || synced(into, sizeof want)) && !same_bits(into, want, sizeof want))
+    complain(&out->wrong, "%s, beta %g, share %g%s", name, with_beta ? 0.5 : 0.0, (double)share,
              resident ? ", resident" : "");
+}
+
+static void product(bool with_beta, float *into, float share, unsigned how) {
+  compare_products(hx_matmul(M, COLUMNS, K, a, b, into), with_beta, share, how, "product");
+}
+
+static void batch(bool with_beta, float *into, float share, unsigned how) {
+  const hx_task t = hx_matmul_batched(BATCH_M, COLUMNS, BATCH_K, a, (size_t)BATCH_M * BATCH_K, b,
+                                      (size_t)BATCH_K * COLUMNS, into, (size_t)BATCH_M * COLUMNS, BATCH);
+  compare_products(t, with_beta, share, how, "batch");
 }
 
 static void make_data(void) {
@@ -90,11 +105,13 @@ static void run(void) {
     fields(round, share);
     product(false, c, 0.5f, 0);
     product(true, c, share, ASYNC);
+    batch(round == 0, c, share, 0);
     if (round == 0) advise(b, sizeof(float) * K * COLUMNS, HX_READ_MOSTLY, own_b);
     if (round == 0) advise(r, sizeof want, HX_RESIDENT, own_r);
     let_it_know();
     product(false, r, 1.0f, stays);
     product(true, r, share, stays);
+    batch(round == 1, r, 1.0f, stays);
   }
   reduce(HX_SUM, HX_F32, x, NULL, N, -1, 0); /* later calls, with shares that hx chooses */
   product(true, c, -1, 0);

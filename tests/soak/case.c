@@ -253,6 +253,41 @@ static void one_product(hx_context *hx, uint64_t *r) {
   block_free(hx, c);
 }
 
+/* A batch, of which devices get whole products; its C may stay on one. */
+static void one_batch(hx_context *hx, uint64_t *r) {
+  static const size_t kSides[] = {1, 4, 9, 16, 33, 64};
+  const size_t m = kSides[soak_random(r, 6)], n = kSides[soak_random(r, 6)], k = kSides[soak_random(r, 6)];
+  const size_t count = 2 + soak_random(r, 20), cells = m * n, bytes = count * cells * sizeof(float);
+  float *const a = allocate_or_abort(count * m * k * sizeof *a), *const b =
+                                                                     allocate_or_abort(count * k * n * sizeof *b);
+  float *const old = allocate_or_abort(bytes), *const want = allocate_or_abort(bytes);
+  data_fill(HX_F32, DATA_SIGNED, *r, a, count * m * k);
+  data_fill(HX_F32, DATA_EXPONENTS, *r + 1, b, count * k * n);
+  data_fill(HX_F32, DATA_SIGNED, *r + 2, old, count * cells);
+  memcpy(want, old, bytes);
+  const block c = block_make(hx, (source)(1 + soak_random(r, SOURCES - 1)), old, bytes);
+  const bool resident = c.source == RESIDENT;
+  hx_task t = hx_matmul_batched(m, n, k, a, m * k, b, soak_random(r, 2) ? k * n : 0, c.p, cells, count);
+  t.matmul.beta = soak_random(r, 2) ? 0.5f : 0.0f;
+  for (size_t i = 0; i < count; i++) {
+    struct hx_matmul_args one = t.matmul;
+    one.a += i * t.batch.stride_a, one.b += i * t.batch.stride_b, one.c = want + i * cells;
+    ref_matmul(&one);
+  }
+  bool ok = went_well(run_task(hx, &t, r), "batch", resident);
+  if (ok && resident) ok = went_well(hx_sync(hx, c.p, bytes), "hx_sync", true);
+  if (ok && memcmp(c.p, want, bytes) != 0) {
+    atomic_fetch_add(&counts.wrong, 1);
+    soak_bad("WRONG batch %zu of %zux%zux%zu beta %g share %g source %d", count, m, n, k, (double)t.matmul.beta,
+             (double)t.gpu_share, (int)c.source);
+  }
+  block_free(hx, c);
+  free(a);
+  free(b);
+  free(old);
+  free(want);
+}
+
 void case_run(hx_context *hx, uint64_t *r) {
   const uint64_t what = soak_random(r, 20);
   if (what < 8)
@@ -263,6 +298,8 @@ void case_run(hx_context *hx, uint64_t *r) {
     fields(hx, r);
   else if (what < 16)
     lines(hx, r);
+  else if (what < 17)
+    one_batch(hx, r);
   else
     one_product(hx, r);
 }
