@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * hx_offload_many: all tasks are checked; then threads compute the small ones whole, and the others are offloaded one
- * by one. */
+ * by one. Before that, a device may get neighbours that one task stands for (alike.h). */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "runtime/api/alike.h"
 #include "runtime/api/caller.h"
 #include "runtime/api/here.h"
 #include "runtime/api/pieces.h"
@@ -23,6 +24,7 @@
 typedef struct list {
   hx__pieces pieces;
   const hx_task *tasks;
+  size_t first;           /* the number of tasks[0] in the caller's list */
   hx__piece_limits quick; /* up to which the usual tasks are known to be valid pieces by a few comparisons */
 
   /* Found by the check. */
@@ -69,10 +71,10 @@ static void check_tasks(hx__pieces *pieces, hx__chunk chunk) {
 }
 
 /* The detail of a failure, for the task to which it belongs. */
-static hx_status fail_of(size_t index, hx_status s) {
+static hx_status fail_of(const list *l, size_t index, hx_status s) {
   char detail[HX__DETAIL_BYTES];
   snprintf(detail, sizeof detail, "%s", hx_error_detail());
-  return hx__fail(s, "task %zu: %s", index, detail);
+  return hx__fail(s, "task %zu: %s", l->first + index, detail);
 }
 
 /* Checks all tasks. Details belong to the thread that has failed, so the first wrong task is checked again here. */
@@ -85,7 +87,7 @@ static hx_status check_list(list *l) {
   const size_t wrong = atomic_load(&l->wrong);
   if (wrong == NONE) return HX_OK;
   const hx_status s = hx__task_check(&l->tasks[wrong], &w);
-  return s == HX_OK ? s : fail_of(wrong, s);
+  return s == HX_OK ? s : fail_of(l, wrong, s);
 }
 
 /* A task that is no longer valid is left out: another one has written it. */
@@ -111,7 +113,7 @@ static hx_status fetch_operands(const list *l, uint64_t *copied) {
     hx__work w;
     s = hx__task_check(&l->tasks[i], &w);
     if (s == HX_OK && w.slices && hx__is_piece(hx, &w)) s = hx__fetch_for(&hx->table, &w, NULL, false, copied);
-    if (s != HX_OK) return fail_of(i, s);
+    if (s != HX_OK) return fail_of(l, i, s);
   }
   return s;
 }
@@ -128,7 +130,7 @@ static hx_status offload_others(const list *l, hx_report *report) {
     if (s == HX_OK && hx__is_piece(hx, &w)) continue;
     left--;
     if (s == HX_OK) s = hx__offload_work(hx, &w, report ? &part : NULL);
-    if (s != HX_OK) return fail_of(i, s);
+    if (s != HX_OK) return fail_of(l, i, s);
     if (report) hx__report_add(report, &part, 0.0);
   }
   return HX_OK;
@@ -160,14 +162,53 @@ static hx_status offload_list(list *l, hx_report *report) {
   return offload_others(l, report);
 }
 
+static list list_of(hx_context *hx, const hx_task *tasks, size_t first, size_t n) {
+  return (list){.pieces = {.hx = hx, .count = n},
+                .tasks = tasks + first,
+                .first = first,
+                .quick = hx__piece_limits_of(hx),
+                .wrong = NONE};
+}
+
+/* The tasks from number `first` on and before `end`, among which there are none that one task stands for. */
+static hx_status offload_part(const list *l, size_t first, size_t end, hx_report *report) {
+  hx_report own = {.chunks = 0};
+  if (first == end) return HX_OK;
+  list part = list_of(l->pieces.hx, l->tasks, first, end - first);
+  const hx_status s = offload_list(&part, report ? &own : NULL);
+  if (report && s == HX_OK) hx__report_add(report, &own, 0.0);
+  return s;
+}
+
+static hx_status offload_alike(const list *l, hx__alike *alike, hx_report *report) {
+  hx_report own = {.chunks = 0};
+  const hx_status s = hx__offload_work(l->pieces.hx, &alike->work, report ? &own : NULL);
+  if (report && s == HX_OK) hx__report_add(report, &own, 0.0);
+  return s == HX_OK ? s : fail_of(l, alike->first, s);
+}
+
+static hx_status offload_all(list *l, hx_report *report) {
+  const size_t n = l->pieces.count;
+  hx__alike alike;
+  size_t done = 0;
+  if (!hx__find_alike(l->pieces.hx, l->tasks, n, 0, &alike)) return offload_list(l, report);
+  hx_status s = check_list(l);
+  do {
+    if (s == HX_OK) s = offload_part(l, done, alike.first, report);
+    if (s == HX_OK) s = offload_alike(l, &alike, report);
+    done = alike.first + alike.count;
+  } while (s == HX_OK && hx__find_alike(l->pieces.hx, l->tasks, n, done, &alike));
+  return s == HX_OK ? offload_part(l, done, n, report) : s;
+}
+
 static hx_status offload_measured(list *l, hx_report *report) {
   const bool logs = hx__logs(HX__LOG_INFO);
-  if (!report && !logs) return offload_list(l, NULL);
+  if (!report && !logs) return offload_all(l, NULL);
   hx_report r;
   memset(&r, 0, sizeof r);
   const double before = report ? hx__energy_joules(hx__energy_of_process()) : NAN;
   const uint64_t from_ns = hx__now_ns();
-  const hx_status s = offload_list(l, &r);
+  const hx_status s = offload_all(l, &r);
   r.seconds = (double)(hx__now_ns() - from_ns) * 1e-9;
   if (s != HX_OK) return s;
   r.gpu_share = share_of_devices(&r);
@@ -181,7 +222,7 @@ static hx_status offload_measured(list *l, hx_report *report) {
 
 static hx_status offload_many(hx_context *hx, const hx_task *tasks, size_t n, hx_report *report) {
   HX__CALL_SCOPE(hx);
-  list l = {.pieces = {.hx = hx, .count = n}, .tasks = tasks, .quick = hx__piece_limits_of(hx), .wrong = NONE};
+  list l = list_of(hx, tasks, 0, n);
   return offload_measured(&l, report);
 }
 

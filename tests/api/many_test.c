@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Lists of tasks: every output has the bits of a call for its task alone, whatever the kinds and sizes of the others
  * and the share of the devices; nothing else is written. A list with a wrong task is refused whole, with the index of
- * the first one. Usage: many_test [devices [memory [lists [seed]]]] */
+ * the first one. A device does neighbours that are alike in few launches. Usage: many_test [devices [memory [lists
+ * [seed]]]] */
 #include <math.h>
 
 #include "reference/data.h"
@@ -155,6 +156,60 @@ static void check_many(size_t count) {
   free(out);
 }
 
+/* Neighbours that differ in their arrays alone, at equal distances, among others that do not: a device does each such
+ * part in one launch or a few, with the bits of single calls. */
+static void check_alike(float share) {
+  enum {
+    PRODUCTS = 60,
+    SUMS = 70,
+    DOTS = 50,
+    SIDE = 20,
+    LENGTH = 1000,
+    SHORT = 300,
+    MOST = PRODUCTS + SUMS + DOTS + 4
+  };
+  static hx_task tasks[MOST];
+  static hx_value got[MOST], wanted[MOST];
+  float *const c = new_room(), *const want = new_room();
+  const size_t cells = (size_t)SIDE * SIDE;
+  size_t n = 0;
+  tasks[n] = hx_reduce(HX_MAX, HX_F32, inputs, 777, &got[n]), n++;
+  for (size_t i = 0; i < PRODUCTS; i++, n++) {
+    tasks[n] = hx_matmul(SIDE, SIDE, SIDE, inputs + i * cells, inputs + 300 + i * 40, c + i * cells);
+    tasks[n].matmul.beta = 0.5f;
+  }
+  tasks[n] = hx_matmul(SIDE, SIDE, SIDE, inputs, inputs, c + 100000), n++;
+  for (size_t i = 0; i < SUMS; i++, n++) tasks[n] = hx_reduce(HX_SUM, HX_F32, inputs + i * LENGTH, LENGTH, &got[n]);
+  for (size_t i = 0; i < DOTS; i++, n++)
+    tasks[n] = hx_dot(HX_U32, inputs + i * SHORT, inputs + 5 + i * 2 * SHORT, SHORT, &got[n]);
+  for (size_t i = 0; i < 2; i++, n++) tasks[n] = hx_reduce(HX_ARGMIN, HX_I32, inputs + 5 * i, 99, &got[n]);
+  for (size_t i = 0; i < n; i++) {
+    hx_task alone = tasks[i];
+    alone.gpu_share = 0;
+    if (alone.kind == HX_MATMUL)
+      alone.matmul.c = want + (alone.matmul.c - c);
+    else
+      alone.reduce.out = wanted + (alone.reduce.out - got);
+    CHECK_OK(hx_offload(hx, &alone, NULL));
+    tasks[i].gpu_share = share;
+  }
+  hx_report report;
+  const hx_task right = tasks[37];
+  tasks[37].matmul.a = NULL;
+  CHECK_REFUSED(hx_offload_many(hx, tasks, n, &report), HX_INVALID_ARGUMENT, "task 37: a is NULL");
+  tasks[37] = right;
+  for (size_t i = 0; i < PRODUCTS * cells; i++) CHECK(c[i] == (float)(i % 100), "a refused list wrote element %zu", i);
+  CHECK_OK(hx_offload_many(hx, tasks, n, &report));
+  CHECK(memcmp(c, want, ROOM * sizeof *c) == 0 && memcmp(got, wanted, n * sizeof *got) == 0, "share %g: other results",
+        (double)share);
+  if (has_devices && share == 1.0f) {
+    CHECK(report.gpu_share > 0.9, "the device's part is %g", report.gpu_share);
+    CHECK(report.chunks < (PRODUCTS + SUMS + DOTS) / 2, "%u chunks of %zu tasks", report.chunks, n);
+  }
+  free(c);
+  free(want);
+}
+
 static void check_errors(void) {
   hx_value out[3] = {{.u64 = 7}, {.u64 = 7}, {.u64 = 7}};
   hx_task t[3];
@@ -186,6 +241,9 @@ int main(int argc, char **argv) {
   for (int i = 0; i < lists; i++) check_list();
   check_many(20000);
   check_many(3);
+  check_alike(-1.0f);
+  check_alike(1.0f);
+  check_alike(0.5f);
   check_errors();
   free(inputs);
   hx_close(hx);
