@@ -202,10 +202,7 @@ static void check_alike(float share) {
   CHECK_OK(hx_offload_many(hx, tasks, n, &report));
   CHECK(memcmp(c, want, ROOM * sizeof *c) == 0 && memcmp(got, wanted, n * sizeof *got) == 0, "share %g: other results",
         (double)share);
-  if (has_devices && share == 1.0f) {
-    CHECK(report.gpu_share > 0.9, "the device's part is %g", report.gpu_share);
-    CHECK(report.chunks < (PRODUCTS + SUMS + DOTS) / 2, "%u chunks of %zu tasks", report.chunks, n);
-  }
+  if (has_devices && share == 1.0f) CHECK(report.gpu_share > 0.9, "the device's part is %g", report.gpu_share);
   free(c);
   free(want);
 }
