@@ -7,6 +7,7 @@
 #include "runtime/api/here.h"
 #include "runtime/api/pieces.h"
 #include "runtime/api/report.h"
+#include "runtime/backend/cpu/cpu_backend.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/thresholds.h"
 #include "runtime/plan/share.h"
@@ -78,23 +79,27 @@ static hx_status offload_one_by_one(hx_context *hx, const hx__work *w, hx_report
   return HX_OK;
 }
 
-/* Whether the batch is one task for devices, with `threads` of the CPU beside them. Rows of a large product are shared
- * more evenly than a few products. */
-static bool is_for_devices(const hx_context *hx, const hx__work *w, const hx__work *product, double share,
-                           unsigned threads) {
+/* Whether devices may take part. A small batch stays on the CPU, as other small tasks do. */
+static bool may_use_devices(const hx_context *hx, const hx__work *w, const hx__work *product, double share) {
   const bool stays = share == 0.0 || (hx->small_stay && !(w->gpu_share > 0.0f) && w->units <= HX__QUICK_UNITS);
-  if (!hx->wants_devices || stays || product->units > HX__LARGEST_OF_BATCH) return false;
-  return hx__is_piece(hx, product) || share > 0.0 || w->batch.count >= threads / 2;
+  return hx->wants_devices && !stays && product->units <= HX__LARGEST_OF_BATCH;
+}
+
+/* Whether the CPU's threads share whole products well; rows of a few large ones are shared more evenly. */
+static bool shares_well(const hx_context *hx, const hx__work *w, const hx__work *product) {
+  return hx__is_piece(hx, product) || w->batch.count >= hx__cpu_threads(&hx->config) / 2;
 }
 
 hx_status hx__offload_batch(hx_context *hx, const hx__work *w, hx_report *report) {
   const hx__work product = hx__batch_product(w, 0);
   const double share = hx__share_of(&hx->config, w);
-  const unsigned threads = hx->wants_devices ? hx__gather_threads(hx, w) : 1;
   hx__work one;
-  if (is_for_devices(hx, w, &product, share, threads) && hx__batch_as_one(w, &one)) {
-    one.placement = hx__memory_placement(&hx->memory, &one);
-    return hx__offload_planned(hx, &one, share, threads, report);
+  if (may_use_devices(hx, w, &product, share) && hx__batch_as_one(w, &one)) {
+    const unsigned threads = hx__gather_threads(hx, &one);
+    if (share > 0.0 || shares_well(hx, w, &product)) {
+      one.placement = hx__memory_placement(&hx->memory, &one);
+      return hx__offload_planned(hx, &one, share, threads, report);
+    }
   }
   return (hx__is_piece(hx, &product) ? compute_whole : offload_one_by_one)(hx, w, report);
 }
