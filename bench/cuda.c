@@ -34,7 +34,7 @@ int bench_cuda_multiply(const bench_cuda *cuda, size_t m, size_t n, size_t k, bo
 int bench_cuda_multiply_batch(const bench_cuda *cuda, size_t side, size_t count) {
   static const float one = 1, zero = 0;
   const int n = (int)side;
-  const long long step = (long long)(side * side);
+  const long long step = (long long)side * (long long)side;
   return cuda->sgemm_batch(cuda->handle, 0, 0, n, n, n, &one, cuda->b, n, step, cuda->a, n, step, &zero, cuda->c, n,
                            step, (int)count);
 }

@@ -186,10 +186,8 @@ static void check_alike(float share) {
   for (size_t i = 0; i < n; i++) {
     hx_task alone = tasks[i];
     alone.gpu_share = 0;
-    if (alone.kind == HX_MATMUL)
-      alone.matmul.c = want + (alone.matmul.c - c);
-    else
-      alone.reduce.out = wanted + (alone.reduce.out - got);
+    const bool product = alone.kind == HX_MATMUL;
+    move_output(&alone, product ? (char *)want - (char *)c : (char *)wanted - (char *)got);
     CHECK_OK(hx_offload(hx, &alone, NULL));
     tasks[i].gpu_share = share;
   }

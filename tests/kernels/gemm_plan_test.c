@@ -116,7 +116,8 @@ static void check_batch(const hx__kernel_row *row, hx__layout layout, const hx__
   const bool fits = layout == HX__LAYOUT_NN && s.m <= row->tile_m && s.n <= row->tile_n && s.k <= HX__PANEL;
   const hx__gemm_plan p = hx__gemm_plan_for(row, layout, &s, UNITS);
   CHECK(isfinite(p.ns) == fits, "%s: %zux%zux%zu: %g ns", row->name, s.m, s.n, s.k, p.ns);
-  const size_t each = row->local[0] / (row->tile_m / row->item_m) / (row->tile_n / row->item_n);
+  const size_t items = row->tile_m * row->tile_n / (row->item_m * row->item_n),
+               each = items ? row->local[0] / items : 0;
   CHECK(!fits || (p.groups * each >= 1000 && (p.groups - 1) * each < 1000 && p.full_tiles == 1000 && !p.copy_a &&
                   !p.copy_b && !p.joins && !p.partials),
         "%s: %zu groups", row->name, p.groups);

@@ -211,10 +211,12 @@ hx__outcome hx__cl_resident_store_chunk(hx__cl_stream *stream, const hx__work *w
 
 /* The byte offset, in the mirror of C or of a map's result, of the first element of the chunk, or of the last one. */
 static size_t end_in_c(const hx__work *w, hx__chunk chunk, bool last) {
-  const hx__cl_region c = w->map ? (hx__cl_region){.row = 0} : place_in_c(w, chunk);
+  if (w->map) {
+    const size_t element = chunk.first * HX__LEAF + (last ? hx__chunk_elements(w, chunk) - 1 : 0);
+    return (element / w->cols * w->ld_out + element % w->cols) * sizeof(uint32_t);
+  }
+  const hx__cl_region c = place_in_c(w, chunk);
   const size_t row = c.row + (last ? c.rows - 1 : 0), col = c.col + (last ? c.cols - 1 : 0);
-  const size_t element = chunk.first * HX__LEAF + (last ? hx__chunk_elements(w, chunk) - 1 : 0);
-  if (w->map) return (element / w->cols * w->ld_out + element % w->cols) * sizeof(uint32_t);
   return (row * w->gemm.ldc + col) * sizeof(float);
 }
 
