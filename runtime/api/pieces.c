@@ -5,22 +5,11 @@
 #include "runtime/plan/share.h"
 #include "runtime/plan/threads.h"
 
-/* Effort of what a thread takes at a time: some ten microseconds, so that taking it costs nothing. */
-#define TAKEN_EFFORT (1u << 18)
-
 static void compute_some(void *arg) {
   hx__pieces *const p = arg;
   uint32_t chunks = 0;
   for (hx__chunk chunk; (chunk = hx__work_range_take_front(&p->range, p->each)).count; chunks++) p->compute(p, chunk);
   atomic_fetch_add_explicit(&p->chunks, chunks, memory_order_relaxed);
-}
-
-/* Pieces that a thread takes at a time: equal parts if there is little to do, so that the same arrays stay in the
- * caches of the same cores. */
-static size_t taken_at_once(const hx__pieces *p, unsigned threads) {
-  const size_t part = (p->count + threads - 1) / threads;
-  const uint64_t one = p->effort / p->count + 1, few = TAKEN_EFFORT / one + 1;
-  return few < part ? (size_t)few : part;
 }
 
 /* The pool's state is read once in a call, because each look counts as a call. */
@@ -39,7 +28,7 @@ void hx__pieces_run(hx__pieces *p) {
   atomic_init(&p->chunks, 0);
   if (p->count == 0) return;
   const unsigned threads = threads_for(p);
-  p->each = taken_at_once(p, threads);
+  p->each = hx__taken_at_once(p->effort, p->count, threads);
   hx__work_range_init(&p->range, (hx__chunk){0, p->count});
   hx__cpu_pool_run(threads, compute_some, p);
 }

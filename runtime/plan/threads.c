@@ -5,6 +5,10 @@
 
 #define READ_UNITS 4u /* multiply-adds in the time in which an element of A or B is read from memory */
 
+/* Effort of what a thread takes at a time of many small products or tasks: some ten microseconds, so that taking it
+ * costs nothing. */
+#define TAKEN_EFFORT (1u << 18)
+
 #define THREADS_A_COPIER 4u /* threads of the CPU's part, at least, for each thread that copies */
 
 /* An element of a user kernel in elements of a reduction: by the arrays that are read and written, and by the steps of
@@ -48,6 +52,16 @@ unsigned hx__threads_for(const hx__work *w, unsigned most, hx__pool_state pool) 
 unsigned hx__threads_for_pieces(uint64_t effort, size_t count, unsigned most, hx__pool_state pool) {
   if (pool == HX__POOL_CROWDED && effort <= HX__CROWDED_UNITS) return 1;
   return at_most(effort / (pool == HX__POOL_AWAKE ? HX__AWAKE_UNITS : HX__ASLEEP_UNITS), count, most);
+}
+
+size_t hx__taken_at_once(uint64_t effort, size_t count, unsigned threads) {
+  const size_t part = (count + threads - 1) / threads;
+  const uint64_t one = effort / count + 1, few = TAKEN_EFFORT / one + 1;
+  return few < part ? (size_t)few : part;
+}
+
+size_t hx__products_at_once(const hx__work *w, unsigned threads) {
+  return hx__taken_at_once(effort_of(w), w->slices, threads);
 }
 
 /* If the CPU's threads use all cores, a worker that stores a device's results waits for one. That made an H200 with

@@ -16,6 +16,11 @@ unsigned hx__threads_for(const hx__work *work, unsigned most, hx__pool_state poo
 /* The same for `count` pieces of work that threads compute whole. effort: of all, in multiply-adds or elements. */
 unsigned hx__threads_for_pieces(uint64_t effort, size_t count, unsigned most, hx__pool_state pool);
 
+/* How many of `count` pieces of work, or products of a batch, a thread takes at a time: equal parts if there is little
+ * to do, so that the same arrays stay in the caches of the same cores. effort: of all. */
+size_t hx__taken_at_once(uint64_t effort, size_t count, unsigned threads);
+size_t hx__products_at_once(const hx__work *batch, unsigned threads);
+
 /* How many threads fewer the CPU's part uses, so that threads that copy for devices behind a link have cores. */
 unsigned hx__copy_threads_of(const hx__plan_snapshot *snapshot);
 
