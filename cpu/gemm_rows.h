@@ -114,7 +114,7 @@ static size_t rows_scratch_floats(size_t m, size_t n, size_t k) {
  * prefetched is lost, so rows are read one after the other. */
 static bool rows_shared(const hx__gemm *g) {
   return g->m > GEMM_ROWS && g->m <= GEMM_ROWS_SHARED && g->n > GEMM_ROWS && g->b_cs == 1 && g->b_rs % 1024 == 0 &&
-         g->n > HX__NEAR_FLOATS / g->k;
+         g->n * g->k > HX__NEAR_FLOATS; /* B is an array, so this does not overflow; k may be 0 */
 }
 
 static bool rows_takes(const hx__gemm *g) { return g->m <= GEMM_ROWS || g->n <= GEMM_ROWS || rows_shared(g); }
