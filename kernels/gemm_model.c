@@ -167,20 +167,24 @@ double hx__gemm_few_rows_ns(const hx__kernel_row *row, const hx__gemm_plan *p, c
   return ns + device->few_rows_join_ns + device->few_rows_join_turn_ns * (double)hx__gemm_ceiling(sums, held);
 }
 
-double hx__gemm_batch_turns_ns(const hx__kernel_row *row, size_t tiles, unsigned units) {
-  return (double)(tiles / units) * row->tile_m * row->tile_n * device->batch_element_ns;
+double hx__gemm_batch_turns_ns(const hx__kernel_row *row, size_t tiles, size_t k, unsigned units) {
+  const double odd = row->vec4 && k % row->tile_k ? device->batch_odd_ns : 0.0;
+  return (double)(tiles / units) * (row->tile_m * row->tile_n * device->batch_element_ns + odd);
 }
 
-double hx__gemm_batch_ns(const hx__kernel_row *row, hx__layout layout, const hx__gemm_shape *s, unsigned units) {
-  const double m = row->tile_m, n = row->tile_n, k = (double)s->k, products = (double)s->products;
-  const double work = m * n * k / (device->fma_ns * units * 0.01 * row->rate[layout]);
-  const double bytes = 4.0 * (double)(s->m * s->k + s->k * s->n + s->m * s->n);
-  return device->launch_ns + products * fmax(work, bytes / device->batch_bytes_ns);
+double hx__gemm_batch_ns(const hx__kernel_row *row, hx__layout layout, const hx__gemm_plan *p, const hx__gemm_shape *s,
+                         unsigned units) {
+  const double area = (double)row->tile_m * row->tile_n, k = (double)s->k;
+  const double tiles = (double)(hx__gemm_ceiling(p->tiles, units) * units); /* some units wait for the last ones */
+  const double work = tiles * area * k / (device->fma_ns * units * 0.01 * row->rate[layout]);
+  const double bytes = 4.0 * (double)(s->m * s->k + s->k * s->n + s->m * s->n) * (double)s->products;
+  return device->launch_ns + fmax(work, bytes / device->batch_bytes_ns);
 }
 
 double hx__gemm_copies_ns(const hx__gemm_plan *p, const hx__gemm_shape *s) {
+  const double products = s->products > 1 ? (double)s->products : 1.0;
   double ns = 0.0;
-  if (p->copy_a) ns += device->copy_ns + (double)(p->pitch_a * p->lines_a) * 8.0 / device->copy_bytes_ns;
-  if (p->copy_b) ns += device->copy_ns + (double)(p->pitch_b * s->k) * 8.0 / device->copy_bytes_ns;
+  if (p->copy_a) ns += device->copy_ns + products * (double)(p->pitch_a * p->lines_a) * 8.0 / device->copy_bytes_ns;
+  if (p->copy_b) ns += device->copy_ns + products * (double)(p->pitch_b * s->k) * 8.0 / device->copy_bytes_ns;
   return ns;
 }

@@ -27,9 +27,10 @@ double hx__gemm_tiles_ns(const hx__kernel_row *row, hx__layout layout, const hx_
 double hx__gemm_few_rows_ns(const hx__kernel_row *row, const hx__gemm_plan *plan, const hx__gemm_shape *shape,
                             size_t turns, unsigned units);
 /* The same for a row of HX__SHAPE_BATCH. */
-double hx__gemm_batch_ns(const hx__kernel_row *row, hx__layout layout, const hx__gemm_shape *shape, unsigned units);
+double hx__gemm_batch_ns(const hx__kernel_row *row, hx__layout layout, const hx__gemm_plan *plan,
+                         const hx__gemm_shape *shape, unsigned units);
 /* What the tiles of a batch by another row take longer than those of one product, which read more of k. */
-double hx__gemm_batch_turns_ns(const hx__kernel_row *row, size_t tiles, unsigned units);
+double hx__gemm_batch_turns_ns(const hx__kernel_row *row, size_t tiles, size_t k, unsigned units);
 /* The time to copy the operands that the plan copies. */
 double hx__gemm_copies_ns(const hx__gemm_plan *plan, const hx__gemm_shape *shape);
 /* The time in which a join moves the panels of a plan. */

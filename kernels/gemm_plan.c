@@ -56,7 +56,8 @@ static double batch_ns(const hx__kernel_row *row, hx__layout layout, hx__gemm_pl
                        unsigned units) {
   if (__builtin_mul_overflow(all.tiles, s->products, &all.tiles)) return INFINITY;
   all.full_tiles = all.groups = all.tiles;
-  return hx__gemm_tiles_ns(row, layout, &all, s, units) + hx__gemm_batch_turns_ns(row, all.tiles, units);
+  return hx__gemm_tiles_ns(row, layout, &all, s, units) + hx__gemm_batch_turns_ns(row, all.tiles, s->k, units) +
+         hx__gemm_copies_ns(&all, s);
 }
 
 /* The plan of a row of HX__SHAPE_TILES or HX__SHAPE_SMALL in one orientation. */
@@ -82,7 +83,7 @@ static hx__gemm_plan tiles_plan(const hx__kernel_row *row, hx__layout layout, co
   const bool can_be_full = row->slices == 1 || p.panels <= row->slices;
   p.full_tiles = p.groups = p.tiles;
   if (s->products > 1) {
-    if (row->slices == 1 && !p.copy_a && !p.copy_b) p.ns = batch_ns(row, layout, p, s, units);
+    if (row->slices == 1) p.ns = batch_ns(row, layout, p, s, units);
     return p;
   }
   if (can_be_full) p.ns = hx__gemm_tiles_ns(row, layout, &p, s, units);
@@ -99,21 +100,22 @@ static hx__gemm_plan tiles_plan(const hx__kernel_row *row, hx__layout layout, co
   return p;
 }
 
-/* The plan of a row of HX__SHAPE_BATCH: each group computes whole products. */
+/* The plan of a row of HX__SHAPE_BATCH. */
 static hx__gemm_plan batch_plan(const hx__kernel_row *row, hx__layout layout, const hx__gemm_shape *s, unsigned units) {
   const size_t items = (row->tile_m / row->item_m) * (row->tile_n / row->item_n);
-  hx__gemm_plan p = {.tiles = s->products, .full_tiles = s->products, .panels = 1, .ns = INFINITY};
-  p.groups = hx__gemm_ceiling(s->products, row->local[0] / items);
-  if (row->rate[layout] == 0 || s->products < 2 || s->products > UINT32_MAX || s->m > row->tile_m ||
-      s->n > row->tile_n || s->k > HX__PANEL)
-    return p;
+  hx__gemm_plan p = {
+      .tiles = hx__gemm_ceiling(s->m, row->tile_m) * hx__gemm_ceiling(s->n, row->tile_n), .panels = 1, .ns = INFINITY};
+  if (row->rate[layout] == 0 || s->products < 2 || s->k > HX__PANEL || p.tiles > UINT32_MAX / s->products) return p;
+  p.tiles *= s->products;
+  p.full_tiles = p.tiles;
+  p.groups = hx__gemm_ceiling(p.tiles, row->local[0] / items);
   const bool a_by_k = s->a.rs == 1 && s->a.cs != 1, b_by_k = s->b.cs == 1 && s->b.rs != 1;
   const size_t lda = a_by_k ? s->a.cs : s->a.rs, ldb = b_by_k ? s->b.rs : s->b.cs;
   const bool a_vec4 = s->a.aligned && lda % 4 == 0 && (a_by_k ? s->m : s->k) % 4 == 0;
   const bool b_vec4 = s->b.aligned && ldb % 4 == 0 && (b_by_k ? s->n : s->k) % 4 == 0;
   p.layout =
       (a_by_k ? HX__A_BY_K : 0) | (b_by_k ? HX__B_BY_K : 0) | (a_vec4 ? HX__A_VEC4 : 0) | (b_vec4 ? HX__B_VEC4 : 0);
-  p.ns = hx__gemm_batch_ns(row, layout, s, units);
+  p.ns = hx__gemm_batch_ns(row, layout, &p, s, units);
   return p;
 }
 

@@ -91,12 +91,13 @@
  *     least tile_m rows, B at least tile_n columns, and a multiple of row.width of those laid out [k][line].
  *     HX__SHAPE_SMALL: operands in any layout (HX__A_BY_K and so on), at any address; tickets has one counter per tile.
  *     HX__SHAPE_TILES with row.slices == 1, and HX__SHAPE_SMALL: group y along the second dimension computes product y
- * of a batch, as above. All of its tiles are full ones. HX__SHAPE_BATCH: full_tiles is the number of products, each of
- * m <= tile_m, n <= tile_n and k <= HX__PANEL; there are local[0] / (tile_m / item_m * tile_n / item_n) of them for
- * each group. Operands in any layout; VEC4 says that what is read of them in either direction begins and ends at
- * multiples of 16 bytes. HX__SHAPE_FEW_ROWS: no steps; otherwise the same, with m <= tile_m. B laid out [k][column]:
- * group g computes the tiles g % full_tiles, that plus full_tiles, ... of C, and of k the panels g / full_tiles, that
- * plus groups / full_tiles, ...; a tile has several groups only if each group has one tile. B laid out [column][k]:
+ *     of a batch, as above. All of its tiles are full ones.
+ *     HX__SHAPE_BATCH: k <= HX__PANEL, and full_tiles counts the tiles of all products; a group computes
+ *     local[0] / (tile_m / item_m * tile_n / item_n) of them. Operands in any layout; VEC4 says that what is read of
+ *     them in either direction begins and ends at multiples of 16 bytes.
+ *     HX__SHAPE_FEW_ROWS: no steps; otherwise the same, with m <= tile_m. B laid out [k][column]: group g computes the
+ *     tiles g % full_tiles, that plus full_tiles, ... of C, and of k the panels g / full_tiles, that plus
+ *     groups / full_tiles, ...; a tile has several groups only if each group has one tile. B laid out [column][k]:
  *     group g computes panel g % panels of tile g / panels.
  *     Launch: 1-D, or 2-D for a batch, local row.local[0].
  *
@@ -106,9 +107,10 @@
  *     Adds the panels in partials. Launch: 1-D, local 128, tile_m * tile_n items for each of those tiles; with vec4 a
  *     quarter of them.
  *   hx_matmul_copy(global const float *x, ulong x_first, ulong rs, ulong cs, ulong rows, ulong columns,
- *             global float *to, ulong pitch, ulong lines)
- *     to[i*pitch + j] = x[x_first + i*rs + j*cs]; zero from there up to pitch and lines.
- *     Launch: 1-D, local 256, ceil(pitch / 64) groups for each 64 lines.
+ *             global float *to, ulong pitch, ulong lines, ulong x_step)
+ *     to[i*pitch + j] = x[x_first + i*rs + j*cs]; zero from there up to pitch and lines. Group y along the second
+ *     dimension copies matrix y of a batch, from y*x_step on, to y*lines*pitch.
+ *     Launch: 1-D, or 2-D for a batch, local 256, ceil(pitch / 64) groups for each 64 lines.
  *
  * ---- The store of a product whose C stays on the device (every product's program)
  *
@@ -200,7 +202,7 @@ typedef enum hx__shape {
   HX__SHAPE_ALONE, /* not a row of a set */
   HX__SHAPE_TILES, /* matmul_tiles.cl: operands it cannot read in place are copied first */
   HX__SHAPE_SMALL, /* matmul_small.cl: small tiles, operands in place in any layout, by the one program of layout NN */
-  HX__SHAPE_BATCH, /* matmul_batch.cl: operands in place; products of a batch, of a tile at most */
+  HX__SHAPE_BATCH, /* matmul_batch.cl: operands in place; products of a batch, k of a panel at most */
   HX__SHAPE_FEW_ROWS /* matmul_few.cl: operands in place, tile_m rows of C at most */
 } hx__shape;
 

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Products of a batch, none larger than a tile, for NVIDIA GPUs: a group computes one product or several, each by
- * HX_BATCH_ITEMS items, over all of k, which is one panel at most. Operands are read in place in any layout. The order is
- * that of matmul.cl. -D options:
- *   HX_TILE_M, HX_TILE_N  rows and columns of the largest product
+ * Products of a batch, for NVIDIA GPUs: a group computes one tile or several, of the same product or of neighbours, each
+ * by HX_BATCH_ITEMS items, over all of k, which is one panel at most. Operands are read in place in any layout. The
+ * order is that of matmul.cl. One tile of k is in local memory: while a group waits for the next one, others compute,
+ * and registers for loads ahead would let fewer groups run. -D options:
+ *   HX_TILE_M, HX_TILE_N  rows and columns of a tile of C
  *   HX_TILE_K             steps of k of a tile in local memory, a multiple of 4
- *   HX_STAGES             tiles in local memory: 1, or 2 to load the next one while one is used, which takes registers
  *   HX_ITEM_M, HX_ITEM_N  rows and columns of C of an item, multiples of 4
- *   HX_LOCAL0             items of a group: of one product or several */
+ *   HX_LOCAL0             items of a group: of one tile or several */
 #if HX_SHAPE_TILES && HX_BATCH
 
 #define HX_BATCH_HIGH (HX_TILE_M / HX_ITEM_M) /* items one above the other, and side by side */
 #define HX_BATCH_WIDE (HX_TILE_N / HX_ITEM_N)
 #define HX_BATCH_ITEMS (HX_BATCH_HIGH * HX_BATCH_WIDE)
-#define HX_BATCH_EACH (HX_LOCAL0 / HX_BATCH_ITEMS) /* products of a group */
+#define HX_BATCH_EACH (HX_LOCAL0 / HX_BATCH_ITEMS) /* tiles of a group */
 
 /* Local memory holds operands as [k][line]. Groups of four lines are exchanged by the number of four steps of k, so that
  * neighbouring items write to different banks if they have loaded four steps of a line each. */
@@ -92,22 +92,25 @@ static float4 hx_batch_load(global const float *x, ulong ld, uint vec4, uint row
     }                                                                                                           \
   }
 
-/* The arguments of the kernel in matmul_small.cl. products: there are no tiles to cut. */
+/* The arguments of the kernel in matmul_small.cl. tiles: of all products. */
 kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
     global const float *a, ulong a_first, ulong lda, global const float *b, ulong b_first, ulong ldb, ulong m, ulong n,
-    ulong k, float alpha, float beta, global float *t, ulong ldt, uint transposed, uint products, global float *partials,
+    ulong k, float alpha, float beta, global float *t, ulong ldt, uint transposed, uint tiles, global float *partials,
     uint layout, uint join, global uint *tickets, ulong a_step, ulong b_step, ulong t_step) {
-  local float tiles_a[HX_STAGES * HX_BATCH_EACH * HX_BATCH_A_FLOATS] __attribute__((aligned(16)));
-  local float tiles_b[HX_STAGES * HX_BATCH_EACH * HX_BATCH_B_FLOATS] __attribute__((aligned(16)));
+  local float tiles_a[HX_BATCH_EACH * HX_BATCH_A_FLOATS] __attribute__((aligned(16)));
+  local float tiles_b[HX_BATCH_EACH * HX_BATCH_B_FLOATS] __attribute__((aligned(16)));
   const uint id = (uint)get_local_id(0), which = id / HX_BATCH_ITEMS, item = id % HX_BATCH_ITEMS;
-  const uint product = (uint)get_group_id(0) * HX_BATCH_EACH + which;
+  const uint in_row = ((uint)n + HX_TILE_N - 1) / HX_TILE_N, of_product = ((uint)m + HX_TILE_M - 1) / HX_TILE_M * in_row;
+  const uint number = (uint)get_group_id(0) * HX_BATCH_EACH + which, product = number / of_product;
+  const uint i0 = number % of_product / in_row * HX_TILE_M, j0 = number % of_product % in_row * HX_TILE_N;
   const uint x = item % HX_BATCH_WIDE, y = item / HX_BATCH_WIDE;
-  const uint rows = product < products ? (uint)m : 0, columns = product < products ? (uint)n : 0;
-  local float *own_a = tiles_a + which * HX_BATCH_A_FLOATS, *own_b = tiles_b + which * HX_BATCH_B_FLOATS;
+  const uint rows = number < tiles ? min((uint)m - i0, (uint)HX_TILE_M) : 0;
+  const uint columns = number < tiles ? min((uint)n - j0, (uint)HX_TILE_N) : 0;
+  local float *const own_a = tiles_a + which * HX_BATCH_A_FLOATS, *const own_b = tiles_b + which * HX_BATCH_B_FLOATS;
   const uint a_layout = layout, b_layout = layout >> 1;
   const ulong a_ahead = a_layout & HX_LAYOUT_BY_K ? lda : 1, b_ahead = b_layout & HX_LAYOUT_BY_K ? ldb : 1;
-  a += a_first + product * a_step;
-  b += b_first + product * b_step;
+  a += a_first + product * a_step + i0 * (a_layout & HX_LAYOUT_BY_K ? 1 : lda);
+  b += b_first + product * b_step + j0 * (b_layout & HX_LAYOUT_BY_K ? 1 : ldb);
 
   float acc[HX_ITEM_M][HX_ITEM_N];
 #pragma unroll
@@ -115,24 +118,9 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
 #pragma unroll
     for (uint j = 0; j < HX_ITEM_N; j++) acc[i][j] = 0.0f;
   }
-#if HX_STAGES == 2
-  float4 from_a[HX_BATCH_COPIES(HX_TILE_M)], from_b[HX_BATCH_COPIES(HX_TILE_N)];
-  HX_BATCH_FETCH(from_a, a, lda, a_layout, HX_TILE_M, rows, min((uint)k, (uint)HX_TILE_K))
-  HX_BATCH_FETCH(from_b, b, ldb, b_layout, HX_TILE_N, columns, min((uint)k, (uint)HX_TILE_K))
-#endif
 #pragma unroll 1
-  for (uint left = (uint)k; left;) {
-    const uint steps = min(left, (uint)HX_TILE_K);
-    left -= steps;
-#if HX_STAGES == 2
-    HX_BATCH_KEEP(from_a, a_layout, HX_TILE_M, own_a)
-    HX_BATCH_KEEP(from_b, b_layout, HX_TILE_N, own_b)
-    barrier(CLK_LOCAL_MEM_FENCE);
-    a += HX_TILE_K * a_ahead;
-    b += HX_TILE_K * b_ahead;
-    HX_BATCH_FETCH(from_a, a, lda, a_layout, HX_TILE_M, rows, min(left, (uint)HX_TILE_K))
-    HX_BATCH_FETCH(from_b, b, ldb, b_layout, HX_TILE_N, columns, min(left, (uint)HX_TILE_K))
-#else
+  for (uint left = (uint)k, steps; left; left -= steps) {
+    steps = min(left, (uint)HX_TILE_K);
     float4 from_a[HX_BATCH_COPIES(HX_TILE_M)], from_b[HX_BATCH_COPIES(HX_TILE_N)];
     HX_BATCH_FETCH(from_a, a, lda, a_layout, HX_TILE_M, rows, steps)
     HX_BATCH_FETCH(from_b, b, ldb, b_layout, HX_TILE_N, columns, steps)
@@ -142,7 +130,6 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
     barrier(CLK_LOCAL_MEM_FENCE);
     a += HX_TILE_K * a_ahead;
     b += HX_TILE_K * b_ahead;
-#endif
     uint p = 0;
 #pragma unroll 2
     for (; p + 4 <= steps; p += 4) {
@@ -151,15 +138,11 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
     }
 #pragma unroll 1
     for (; p < steps; p++) HX_BATCH_STEP(p, p / 4)
-#if HX_STAGES == 2
-    own_a = tiles_a + (own_a - tiles_a + HX_BATCH_EACH * HX_BATCH_A_FLOATS) % (2 * HX_BATCH_EACH * HX_BATCH_A_FLOATS);
-    own_b = tiles_b + (own_b - tiles_b + HX_BATCH_EACH * HX_BATCH_B_FLOATS) % (2 * HX_BATCH_EACH * HX_BATCH_B_FLOATS);
-#endif
   }
 
-  const hx_place at = {0, 0, 0, 0};
+  const hx_place at = {i0, j0, i0, j0};
   const hx_target to =
-      hx_target_of(t + product * t_step, ldt, at, HX_TILE_M, HX_TILE_N, rows, columns, alpha, beta, transposed);
+      hx_target_of(t + product * t_step, ldt, at, HX_TILE_M, HX_TILE_N, i0 + rows, j0 + columns, alpha, beta, transposed);
   const bool vec4 = !transposed && hx_target_is_vec4(to) && (t_step & 3) == 0;
 #pragma unroll
   for (uint i = 0; i < HX_ITEM_M; i++) {

@@ -5,18 +5,19 @@
 #if HX_SHAPE_TILES && !HX_BARE
 
 /* to[i * pitch + j] = x(i,j) = x[i*rs + j*cs] for i < rows, j < columns; zero up to the tile's edge. Tiles of 64 x 64
- * go through local memory if x is contiguous along its row index. */
+ * go through local memory if x is contiguous along its row index. The matrices of a batch are x_step elements apart, and
+ * their copies follow one another. */
 #define HX_COPY_SIDE 64u
 #define HX_COPY_ITEMS 256u
 kernel __attribute__((reqd_work_group_size(HX_COPY_ITEMS, 1, 1))) void hx_matmul_copy(
     global const float *x, ulong x_first, ulong rs, ulong cs, ulong rows, ulong columns, global float *to, ulong pitch,
-    ulong lines) {
+    ulong lines, ulong x_step) {
   local float tile[HX_COPY_SIDE][HX_COPY_SIDE + 1];
   const uint id = (uint)get_local_id(0), minor = id % HX_COPY_SIDE, major = id / HX_COPY_SIDE;
   const uint in_row = (uint)((pitch + HX_COPY_SIDE - 1) / HX_COPY_SIDE), group = (uint)get_group_id(0);
   const ulong i0 = (ulong)(group / in_row) * HX_COPY_SIDE, j0 = (ulong)(group % in_row) * HX_COPY_SIDE;
   const bool by_column = rs == 1 && cs != 1;
-  x += x_first + i0 * rs + j0 * cs;
+  x += x_first + get_group_id(1) * x_step + i0 * rs + j0 * cs;
 #pragma unroll
   for (uint u = 0; u < HX_COPY_SIDE; u += HX_COPY_ITEMS / HX_COPY_SIDE) {
     const uint i = by_column ? minor : major + u, j = by_column ? major + u : minor;
@@ -24,7 +25,7 @@ kernel __attribute__((reqd_work_group_size(HX_COPY_ITEMS, 1, 1))) void hx_matmul
     tile[i][j] = inside ? x[i * rs + j * cs] : 0.0f;
   }
   barrier(CLK_LOCAL_MEM_FENCE);
-  to += i0 * pitch + j0;
+  to += get_group_id(1) * lines * pitch + i0 * pitch + j0;
 #pragma unroll
   for (uint u = 0; u < HX_COPY_SIDE; u += HX_COPY_ITEMS / HX_COPY_SIDE)
     if (i0 + major + u < lines && j0 + minor < pitch) to[(major + u) * pitch + minor] = tile[major + u][minor];

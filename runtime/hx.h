@@ -250,11 +250,11 @@ HX_API hx_status hx_offload(hx_context *hx, const hx_task *task, hx_report *repo
 /* Does n tasks, as this loop does, with the same results to the last bit and in less time if the tasks are small:
  *     for (i = 0; i < n; i++) hx_offload(hx, &tasks[i], NULL);
  * They may be done in any order and at once: no output may share an element with an input or an output of another task,
- * which the caller has to see to. Threads take small tasks whole; larger ones, and small neighbours with arrays at
- * equal distances, are shared among devices and threads, as in hx_offload. report: of all tasks together. n == 0 is
- * HX_OK. HX_INVALID_ARGUMENT: tasks is NULL, or hx_offload would refuse a task: the detail begins with "task" and the
- * lowest such index, and no output was written. HX_OUT_OF_MEMORY, HX_DEVICE_FAILED: as for hx_offload. The outputs of
- * all tasks are then unspecified. */
+ * which the caller has to see to. Threads take small tasks whole. Larger ones, and small ones that are alike and whose
+ * arrays follow one another, are shared among devices and threads. report: of all tasks together. n == 0 is HX_OK.
+ * HX_INVALID_ARGUMENT: tasks is NULL, or hx_offload would refuse a task: the detail begins with "task" and the lowest
+ *   such index, and no output was written.
+ * HX_OUT_OF_MEMORY, HX_DEVICE_FAILED: as for hx_offload. The outputs of all tasks are then unspecified. */
 HX_API hx_status hx_offload_many(hx_context *hx, const hx_task *tasks, size_t n, hx_report *report);
 
 /* Starts *task in the background. hx copies *task and the fields that it names; arrays and outputs have to live until

@@ -5,8 +5,8 @@
  *   time_resident CASES [CUB]
  *
  * CASES has one case per line: `sum LOG2` for a sum of 2^LOG2 u32, `batch SIDE COUNT` for a batch of square products,
- * beside cublasSgemmStridedBatched, or a shape as in bench/shapes. CUB is a shared
- * object made of bench/ladder/ladder_cub.cu by `nvcc -O2 -shared -Xcompiler -fPIC`; products need cuBLAS.
+ * beside cublasSgemmStridedBatched, or a shape as in bench/shapes. CUB is a shared object made of
+ * bench/ladder/ladder_cub.cu by `nvcc -O2 -shared -Xcompiler -fPIC`; products need cuBLAS.
  * Contestants: hx asked for the device (gpu_share 1), hx left to decide, the CPU alone (gpu_share 0), and the peer.
  * They take turns in blocks of a few milliseconds, of which the first two calls are not timed, because OpenCL and CUDA
  * have a context each and the device has to change between them. Prints a row for each case: medians in microseconds,

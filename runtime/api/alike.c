@@ -2,17 +2,22 @@
 #include "runtime/api/alike.h"
 
 #include <stddef.h>
+#include <stdio.h>
 
+#include "runtime/base/status.h"
 #include "runtime/base/thread.h"
 #include "runtime/base/thresholds.h"
 #include "runtime/plan/share.h"
 #include "runtime/task/check.h"
 
-#define LEAST_ALIKE 4u /* fewer are not worth a task of their own */
+#define LEAST_ALIKE 4u     /* fewer are not worth a task of their own */
+#define MOST_BETWEEN 1023u /* elements: less than a page */
 
-/* The arrays of a task, and the bytes from each to that of the next task. */
+enum { ARRAYS = 3 }; /* of a task: A, B and C, or x, y and out */
+
+/* Their addresses, or the bytes from each to that of the next task. */
 typedef struct arrays {
-  uintptr_t p[3];
+  uintptr_t p[ARRAYS];
 } arrays;
 
 static arrays arrays_of(const hx_task *t) {
@@ -41,48 +46,81 @@ static size_t count_alike(const hx_task *tasks, size_t n, arrays *apart) {
   for (; count < n && is_like(tasks, &tasks[count]); count++) {
     const arrays here = arrays_of(&tasks[count]);
     bool equal = true;
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < ARRAYS; i++) {
       const uintptr_t bytes = here.p[i] - first.p[i];
       if (count == 1) apart->p[i] = bytes;
-      equal = equal && bytes == count * apart->p[i] && bytes % 4 == 0 && bytes <= PTRDIFF_MAX;
+      equal = equal && bytes == count * apart->p[i] && bytes % ELEMENT == 0 && bytes <= PTRDIFF_MAX;
     }
     if (!equal) break;
   }
   return count;
 }
 
-/* The task that stands for `count` tasks like this one. False: there is none, or it is refused, as it is if outputs
- * share elements. */
-static bool make_one(const hx_task *t, const arrays *apart, hx__alike *a) {
-  const size_t floats[] = {apart->p[0] / 4, apart->p[1] / 4, apart->p[2] / 4};
-  a->one = *t;
-  if (t->kind == HX_MATMUL) {
-    a->one.kind = HX_MATMUL_BATCHED;
-    a->one.batch = (struct hx_batch){a->count, floats[0], floats[1], floats[2]};
-  } else {
-    if (floats[0] == 0 || apart->p[2] != sizeof(hx_value) || t->reduce.n == 0) return false;
-    a->one.kind = HX_REDUCE_LINES;
-    a->one.lines = (struct hx_lines_args){.op = t->reduce.op,
-                                          .type = t->reduce.type,
-                                          .x = t->reduce.x,
-                                          .y = t->reduce.y,
-                                          .lines = a->count,
-                                          .n = t->reduce.n,
-                                          .line_stride = floats[0],
-                                          .stride = 1,
-                                          .y_line_stride = floats[1],
-                                          .y_stride = 1,
-                                          .out = t->reduce.out};
-    if (t->reduce.op == HX_DOT && floats[1] == 0) return false;
-  }
-  return hx__task_check(&a->one, &a->work) == HX_OK;
+/* Whether arrays of `extent` elements so many bytes apart are near enough to count as one: a device that copies reads
+ * what is between them, so both have to touch each page of it. */
+static bool is_near(uintptr_t apart, size_t extent) {
+  const size_t elements = apart / ELEMENT;
+  return elements <= extent || elements - extent <= MOST_BETWEEN;
 }
 
-/* Whether a device may be worth it: small lists stay on the CPU, unless devices are asked for. */
-static bool is_for_devices(const hx_context *hx, const hx__work *w) {
+static size_t matrix_extent(size_t rows, size_t cols, size_t ld) {
+  return rows ? (rows - 1) * (ld ? ld : cols) + cols : 0;
+}
+
+/* A batch of `count` products like this one. */
+static bool make_batch(const struct hx_matmul_args *t, const arrays *apart, hx__alike *a) {
+  const size_t extent[] = {t->trans_a ? matrix_extent(t->k, t->m, t->lda) : matrix_extent(t->m, t->k, t->lda),
+                           t->trans_b ? matrix_extent(t->n, t->k, t->ldb) : matrix_extent(t->k, t->n, t->ldb),
+                           matrix_extent(t->m, t->n, t->ldc)};
+  for (int i = 0; i < ARRAYS; i++)
+    if (!is_near(apart->p[i], extent[i])) return false;
+  a->one.kind = HX_MATMUL_BATCHED;
+  a->one.batch = (struct hx_batch){a->count, apart->p[0] / ELEMENT, apart->p[1] / ELEMENT, apart->p[2] / ELEMENT};
+  return true;
+}
+
+/* A reduction of `count` lines, each like this one. */
+static bool make_lines(const struct hx_reduce_args *t, const arrays *apart, hx__alike *a) {
+  const bool dot = t->op == HX_DOT;
+  if (t->n == 0 || apart->p[0] == 0 || !is_near(apart->p[0], t->n) || apart->p[2] != sizeof(hx_value) ||
+      (dot && (apart->p[1] == 0 || !is_near(apart->p[1], t->n))))
+    return false;
+  a->one.kind = HX_REDUCE_LINES;
+  a->one.lines = (struct hx_lines_args){.op = t->op,
+                                        .type = t->type,
+                                        .x = t->x,
+                                        .y = t->y,
+                                        .lines = a->count,
+                                        .n = t->n,
+                                        .line_stride = apart->p[0] / ELEMENT,
+                                        .stride = 1,
+                                        .y_line_stride = apart->p[1] / ELEMENT,
+                                        .y_stride = 1,
+                                        .out = t->out};
+  return true;
+}
+
+/* Makes the task that stands for `count` tasks like this one. False: there is none, or it is refused, as it is if
+ * outputs share elements. That is no failure of the call, so its detail stays as it was. */
+static bool make_one(const hx_task *t, const arrays *apart, hx__alike *a) {
+  char detail[HX__DETAIL_BYTES];
+  a->one = *t;
+  if (!(t->kind == HX_MATMUL ? make_batch(&t->matmul, apart, a) : make_lines(&t->reduce, apart, a))) return false;
+  snprintf(detail, sizeof detail, "%s", hx_error_detail());
+  if (hx__task_check(&a->one, &a->work) == HX_OK) return true;
+  hx__set_detail(detail);
+  return false;
+}
+
+/* Whether a device may be worth it. Small lists stay on the CPU, unless devices are asked for. Sums that are asked for
+ * or are large go to devices one by one: their kernels are ready sooner than those of lines. */
+static bool is_for_devices(const hx_context *hx, const hx_task *first, const hx__work *w) {
   const double share = hx__share_of(&hx->config, w);
   const bool asked = share > 0.0 || hx->config.min_offload != UINT64_MAX;
-  return share != 0.0 && w->needs && (asked || w->units > (w->matmul ? HX__QUICK_UNITS : HX__QUICK_ELEMENTS));
+  if (share == 0.0 || !w->needs) return false;
+  if (w->matmul) return asked || w->units > HX__QUICK_UNITS;
+  return !asked && !w->lines.sparse && w->units > HX__QUICK_ELEMENTS && first->reduce.n <= HX__PIECE_ELEMENTS &&
+         hx->config.offload != HX__OFFLOAD_MANDATORY;
 }
 
 bool hx__find_alike(const hx_context *hx, const hx_task *tasks, size_t n, size_t from, hx__alike *found) {
@@ -92,7 +130,8 @@ bool hx__find_alike(const hx_context *hx, const hx_task *tasks, size_t n, size_t
     const bool joins = tasks[at].kind == HX_MATMUL || tasks[at].kind == HX_REDUCE;
     found->first = at;
     found->count = joins ? count_alike(&tasks[at], n - at, &apart) : 1;
-    if (found->count >= LEAST_ALIKE && make_one(&tasks[at], &apart, found) && is_for_devices(hx, &found->work))
+    if (found->count >= LEAST_ALIKE && make_one(&tasks[at], &apart, found) &&
+        is_for_devices(hx, &tasks[at], &found->work))
       return true;
   }
   return false;

@@ -14,8 +14,9 @@ typedef struct hx__alike {
   hx__work work;
 } hx__alike;
 
-/* Finds the next such tasks from number `from` on: products or reductions that differ in their arrays alone, which are
- * at equal distances, and together enough work for a device. False: there are none. */
+/* Finds the next such tasks from number `from` on: products or small reductions that differ in their arrays alone,
+ * which are at equal distances and next to each other; together they are enough work for a device. False: there are
+ * none. */
 bool hx__find_alike(const hx_context *hx, const hx_task *tasks, size_t n, size_t from, hx__alike *found);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A batch of products. With devices it is one task, of which each device gets some products in one launch. Without them
- * threads compute small products whole; large ones are offloaded one by one. */
+ * A batch of products. It is one task if a context wants devices, each of which gets some products in one launch. Else,
+ * and if the batch is small, threads compute small products whole; large ones are offloaded one by one. */
 #include "runtime/api/batch.h"
 
 #include "runtime/api/gather.h"
@@ -79,10 +79,18 @@ static hx_status offload_one_by_one(hx_context *hx, const hx__work *w, hx_report
   return HX_OK;
 }
 
-/* Whether devices may take part. A small batch stays on the CPU, as other small tasks do. */
+/* The elements of the largest matrix of a product; a device's block of C has at least 16 for each row. */
+static size_t largest_matrix(const hx__gemm *g) {
+  const size_t a = g->m * g->k, b = g->k * g->n, c = g->m * (g->n < 16 ? 16 : g->n), most = a > b ? a : b;
+  return most > c ? most : c;
+}
+
+/* Whether devices may take part. A small batch stays on the CPU, as other small tasks do. Large products are offloaded
+ * one by one, so that each can be cut. */
 static bool may_use_devices(const hx_context *hx, const hx__work *w, const hx__work *product, double share) {
   const bool stays = share == 0.0 || (hx->small_stay && !(w->gpu_share > 0.0f) && w->units <= HX__QUICK_UNITS);
-  return hx->wants_devices && !stays && product->units <= HX__LARGEST_OF_BATCH;
+  return hx->wants_devices && !stays && product->units <= HX__LARGEST_OF_BATCH &&
+         largest_matrix(&product->gemm) <= HX__LARGEST_MATRIX;
 }
 
 /* Whether the CPU's threads share whole products well; rows of a few large ones are shared more evenly. */

@@ -142,7 +142,7 @@ typedef enum hx__discovery {
 /* Optional: limits on the size of a chunk, in slices. Without this table a chunk may have any number of slices. */
 typedef struct hx__backend_chunking {
   size_t (*grain)(const hx__stream *stream, const hx__work *work); /* a chunk should be a multiple of it; at least 1 */
-  size_t (*most)(const hx__stream *stream, const hx__work *work);  /* the most slices of a chunk; at least 1 */
+  size_t (*most)(const hx__stream *stream, const hx__request *request); /* the most slices of a chunk; at least 1 */
 } hx__backend_chunking;
 
 /* Optional: for devices whose chunks run in a driver, and so may outlive the call that launched them. */
@@ -250,9 +250,9 @@ static inline size_t hx__stream_grain(const hx__stream *stream, const hx__work *
   return limits ? limits->grain(stream, work) : 1;
 }
 
-static inline size_t hx__stream_most(const hx__stream *stream, const hx__work *work) {
+static inline size_t hx__stream_most(const hx__stream *stream, const hx__request *request) {
   const hx__backend_chunking *const limits = stream->device->backend->chunking;
-  return limits ? limits->most(stream, work) : work->slices;
+  return limits ? limits->most(stream, request) : request->work->slices;
 }
 
 /* The backends in the order of their device numbers; the first one is the host's CPU. */

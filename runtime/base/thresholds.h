@@ -58,8 +58,7 @@
 /* A product of one thread, up to which it runs on the calling thread, too: it is too small for a device. */
 #define HX__SERIAL_UNITS (1u << 22)
 /* A task of a list, or a product of a batch, up to which one thread computes it whole: half a millisecond of one core,
- * so that no other thread waits for long at the end. A fast device may be faster: docs/SCHEDULING.md, rule 1. No
- * figure. */
+ * so that no other thread waits for long at the end. No figure. */
 #define HX__PIECE_UNITS ((size_t)1 << 24)
 #define HX__PIECE_ELEMENTS ((size_t)HX__STACK_SLOTS << 12)
 /* The work that one thread finishes in about 10 ms, before another program would give a core back. If other programs
@@ -86,9 +85,11 @@
  * the fastest of them counts if it is less (hx__break_even_ns): docs/measurements/resident-calls.tsv has the calls that
  * gained by that. */
 #define HX__BREAK_EVEN_NS 250e3
-/* A product of a batch, up to which a device computes several at once: 512 x 512 x 512 have too few work-groups to fill
- * a card. docs/measurements/batches-card.tsv. */
+/* A product of a batch, up to which a device computes several at once: one of 512 x 512 x 512 has too few work-groups
+ * to fill a card. No figure. */
 #define HX__LARGEST_OF_BATCH ((size_t)1 << 27)
+/* The elements of its largest matrix, 64 MiB: a buffer of any device holds it. */
+#define HX__LARGEST_MATRIX ((size_t)1 << 24)
 /* To wake a device's worker and to wait for it. An estimate: never_slower_test and objective_test pass at 0, too. */
 #define HX__JOIN_NS 12e3
 /* Tasks that any CPU finishes in that time, at 4 GB/s or 8 multiply-adds per nanosecond: no rate is looked up for them.

@@ -193,18 +193,11 @@ static bool reads_output(const hx__work *w) {
   return w->matmul && w->gemm.beta != 0.0f;
 }
 
-/* Whether something of the caller is between the matrices of a batch. They count as one row, which is fetched with its
- * gaps, so they stay on no device. */
-static bool has_gaps(const hx__work *w) {
-  const hx__gemm *const g = &w->gemm;
-  return w->by_products && (g->ldc != g->n || w->batch.stride_c != g->m * g->n);
-}
-
 bool hx__memory_resident_begin(hx__memory *m, hx__device *d, const hx__work *w, bool may_overwrite,
                                hx__resident_output *resident) {
   *resident = (hx__resident_output){.mirror = NULL};
   if (atomic_load_explicit(&m->watched_ranges, memory_order_relaxed) == 0 || !(w->matmul || w->map) || !w->needs ||
-      has_gaps(w) || !supports_mirrors(d))
+      hx__c_has_gaps(w) || !supports_mirrors(d))
     return false;
   const hx__array out = hx__array_of_c(w);
   hx__lock(&m->lock);
@@ -276,7 +269,7 @@ static hx__copy *find_device_only(const hx__memory *m, const hx__work *w, const 
       if (host_lacks(c, &a) && !(c->device == sole_device && copy_contains(c, &a))) return c;
     }
     if (out.p && host_lacks(c, &out)) {
-      const bool replaced = !reads_output(w) && overwrites(&out, c);
+      const bool replaced = !reads_output(w) && !hx__c_has_gaps(w) && overwrites(&out, c);
       if (!replaced && !(resident && c->device == sole_device && result_of(m, sole_device, &out) == c)) return c;
     }
   }

@@ -22,7 +22,7 @@ uint32_t hx__memory_placement(hx__memory *m, const hx__work *w) {
     const bool present = r->advice && hx__copies_are_present(m, r, &a);
     placement |= (present ? HX__PRESENT : direct ? DIRECT : STAGED) << 2 * i;
   }
-  if ((w->matmul || w->map) && m->ranges) {
+  if ((w->matmul || w->map) && m->ranges && !hx__c_has_gaps(w)) {
     const hx__array c = hx__array_of_c(w);
     const hx__range *const r = hx__range_of(m, c.p, hx__array_bytes(&c));
     if (r && (r->advice & HX_RESIDENT)) placement |= HX__RESIDENT_C;

@@ -76,9 +76,18 @@ hx__array hx__array_of(const hx__work *w, size_t index) {
   return (hx__array){.p = p, .rows = 1, .cols = w->n, .ld = w->n};
 }
 
+bool hx__c_has_gaps(const hx__work *w) {
+  const hx__gemm *const g = &w->gemm;
+  return w->by_products && (g->ldc != g->n || w->batch.stride_c != g->m * g->n);
+}
+
 hx__array hx__array_of_c(const hx__work *w) {
   if (w->map) return (hx__array){.p = w->map_out, .rows = w->units / w->cols, .cols = w->cols, .ld = w->ld_out};
-  if (w->by_products) return array_of_matrices(w, HX__BATCH_C);
+  if (w->by_products && hx__c_has_gaps(w)) return array_of_matrices(w, HX__BATCH_C);
+  if (w->by_products) {
+    const size_t n = w->gemm.n;
+    return (hx__array){.p = w->gemm.c, .rows = w->gemm.m * w->slices, .cols = n, .ld = n};
+  }
   return (hx__array){.p = w->gemm.c, .rows = w->gemm.m, .cols = w->gemm.n, .ld = w->gemm.ldc};
 }
 

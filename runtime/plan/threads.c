@@ -60,8 +60,8 @@ size_t hx__taken_at_once(uint64_t effort, size_t count, unsigned threads) {
   return few < part ? (size_t)few : part;
 }
 
-size_t hx__products_at_once(const hx__work *w, unsigned threads) {
-  return hx__taken_at_once(effort_of(w), w->slices, threads);
+size_t hx__products_at_once(const hx__work *w, size_t count, unsigned threads) {
+  return count ? hx__taken_at_once(effort_of(w) / w->slices * count, count, threads) : 0;
 }
 
 /* If the CPU's threads use all cores, a worker that stores a device's results waits for one. That made an H200 with

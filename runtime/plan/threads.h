@@ -17,9 +17,9 @@ unsigned hx__threads_for(const hx__work *work, unsigned most, hx__pool_state poo
 unsigned hx__threads_for_pieces(uint64_t effort, size_t count, unsigned most, hx__pool_state pool);
 
 /* How many of `count` pieces of work, or products of a batch, a thread takes at a time: equal parts if there is little
- * to do, so that the same arrays stay in the caches of the same cores. effort: of all. */
+ * to do, so that the same arrays stay in the caches of the same cores. effort: of those. */
 size_t hx__taken_at_once(uint64_t effort, size_t count, unsigned threads);
-size_t hx__products_at_once(const hx__work *batch, unsigned threads);
+size_t hx__products_at_once(const hx__work *batch, size_t count, unsigned threads);
 
 /* How many threads fewer the CPU's part uses, so that threads that copy for devices behind a link have cores. */
 unsigned hx__copy_threads_of(const hx__plan_snapshot *snapshot);

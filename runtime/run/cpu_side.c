@@ -65,7 +65,7 @@ static size_t chunk_for_thread(const hx__run_state *run, size_t grain) {
   if (run->progress.devices && run->plan->policy) return chunk_beside_devices(run, grain);
   const size_t left = hx__work_range_left(&run->range), parts = run->plan->threads;
   if (parts <= 1) return left;
-  if (run->work->by_products) return hx__products_at_once(run->work, run->plan->threads);
+  if (run->work->by_products) return hx__products_at_once(run->work, left, run->plan->threads);
   if (is_short(run)) return (run->work->slices + parts - 1) / parts;
   if (run->work->matmul) {
     const size_t guided = left / (2 * parts), least = run->work->slices / (LAST_PART * parts);

@@ -216,7 +216,7 @@ void hx__device_job_main(hx__device_entry *entry, void *arg) {
   if (stream) {
     job->stream = stream;
     job->device.terms.grain = hx__stream_grain(stream, job->run->work);
-    job->device.terms.most = hx__stream_most(stream, job->run->work);
+    job->device.terms.most = hx__stream_most(stream, &job->request);
     job->device.terms.depth = stream->depth;
     set_store_time(job);
     hx__memory_resolve(job->run->table->memory, entry->device, job->run->work, (hx__array *)job->request.arrays);

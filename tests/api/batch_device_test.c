@@ -137,6 +137,29 @@ static void check_resident(size_t side, size_t count, size_t gap) {
   discard(&next);
 }
 
+/* Results that only the device has survive a batch that writes every other one of them: 5 products, then 3 that are
+ * twice as far apart. */
+static void check_resident_between(void) {
+  enum { SIDE = 8, CELLS = SIDE * SIDE, COUNT = 5 };
+  const shape s = {.m = SIDE, .n = SIDE, .k = SIDE, .count = COUNT, .alpha = 1};
+  batch b = make(&s);
+  hx_report report;
+  CHECK_OK(hx_advise(hx, b.p[2], b.cells[2] * sizeof(float), HX_RESIDENT));
+  b.task.gpu_share = 1;
+  expect(&b);
+  CHECK_OK(hx_offload(hx, &b.task, &report));
+  b.task.batch.count = 3, b.task.batch.stride_c = 2 * CELLS;
+  b.task.matmul.alpha = -3;
+  for (int i = 0; i < 2; i++) {
+    b.task.gpu_share = i ? 0.5f : 1.0f;
+    expect(&b);
+    CHECK_OK(hx_offload(hx, &b.task, &report));
+  }
+  CHECK_OK(hx_sync(hx, b.p[2], b.cells[2] * sizeof(float)));
+  CHECK(same(&b), "results between those of a batch are lost");
+  discard(&b);
+}
+
 int main(int argc, char **argv) {
   hx_settings s = HX_SETTINGS_DEFAULT;
   char devices[64];
@@ -151,6 +174,7 @@ int main(int argc, char **argv) {
   check_resident(16, 40, 0);
   check_resident(33, 5, 0);
   check_resident(20, 7, 3);
+  check_resident_between();
   hx_close(hx);
   return checks_end("batch_device_test");
 }

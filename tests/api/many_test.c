@@ -3,7 +3,10 @@
  * and the share of the devices; nothing else is written. A list with a wrong task is refused whole, with the index of
  * the first one. A device does neighbours that are alike in few launches. Usage: many_test [devices [memory [lists
  * [seed]]]] */
+#define _GNU_SOURCE
 #include <math.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "reference/data.h"
 #include "tests/check.h"
@@ -205,6 +208,42 @@ static void check_alike(float share) {
   free(want);
 }
 
+/* Arrays at equal distances, each alone in memory: the pages between them cannot be read. */
+static void check_apart(void) {
+  enum { COUNT = 6, SIDE = 32 };
+  const size_t page = (size_t)sysconf(_SC_PAGESIZE), each = page + (size_t)SIDE * SIDE * sizeof(float);
+  char *p[3];
+  hx_task tasks[2 * COUNT];
+  hx_value sums[COUNT], want[COUNT];
+  float product[SIDE * SIDE];
+  for (int a = 0; a < 3; a++) {
+    p[a] = mmap(NULL, COUNT * each, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(p[a] != MAP_FAILED, "no memory");
+    for (size_t i = 0; i < COUNT; i++)
+      data_fill(HX_F32, DATA_SIGNED, i, (float *)(void *)(p[a] + i * each), (size_t)SIDE * SIDE);
+    for (size_t i = 1; i <= COUNT; i++) mprotect(p[a] + i * each - page, page, PROT_NONE);
+  }
+  for (size_t i = 0; i < COUNT; i++) {
+    float *const at[] = {(float *)(void *)(p[0] + i * each), (float *)(void *)(p[1] + i * each),
+                         (float *)(void *)(p[2] + i * each)};
+    tasks[i] = hx_matmul(SIDE, SIDE, SIDE, at[0], at[1], at[2]);
+    tasks[COUNT + i] = hx_reduce(HX_SUM, HX_F32, at[0], (size_t)SIDE * SIDE, &sums[i]);
+    if (has_devices) tasks[i].gpu_share = tasks[COUNT + i].gpu_share = 1.0f;
+    const hx_task sum = hx_reduce(HX_SUM, HX_F32, at[0], (size_t)SIDE * SIDE, &want[i]);
+    CHECK_OK(hx_offload(hx, &sum, NULL));
+  }
+  CHECK_OK(hx_offload_many(hx, tasks, 2 * COUNT, NULL));
+  for (size_t i = 0; i < COUNT; i++) {
+    hx_task one = tasks[i];
+    one.matmul.c = product;
+    one.gpu_share = 0;
+    CHECK_OK(hx_offload(hx, &one, NULL));
+    CHECK(memcmp(product, tasks[i].matmul.c, sizeof product) == 0 && sums[i].u64 == want[i].u64, "task %zu is wrong",
+          i);
+  }
+  for (int a = 0; a < 3; a++) munmap(p[a], COUNT * each);
+}
+
 static void check_errors(void) {
   hx_value out[3] = {{.u64 = 7}, {.u64 = 7}, {.u64 = 7}};
   hx_task t[3];
@@ -239,6 +278,7 @@ int main(int argc, char **argv) {
   check_alike(-1.0f);
   check_alike(1.0f);
   check_alike(0.5f);
+  check_apart();
   check_errors();
   free(inputs);
   hx_close(hx);

@@ -25,10 +25,10 @@ static bool with_device; /* the context has another device than the CPU */
 /* A chunk has at most so many leaves. A device's own limit is too large for a test. */
 static size_t most_leaves;
 
-hx__cl_cut __real_hx__cl_cut_of(const hx__cl_stream *stream, const hx__work *w);
-hx__cl_cut __wrap_hx__cl_cut_of(const hx__cl_stream *stream, const hx__work *w);
-hx__cl_cut __wrap_hx__cl_cut_of(const hx__cl_stream *stream, const hx__work *w) {
-  hx__cl_cut cut = __real_hx__cl_cut_of(stream, w);
+hx__cl_cut __real_hx__cl_cut_of(const hx__cl_stream *stream, const hx__work *w, bool resident);
+hx__cl_cut __wrap_hx__cl_cut_of(const hx__cl_stream *stream, const hx__work *w, bool resident);
+hx__cl_cut __wrap_hx__cl_cut_of(const hx__cl_stream *stream, const hx__work *w, bool resident) {
+  hx__cl_cut cut = __real_hx__cl_cut_of(stream, w, resident);
   if (cut.slices > most_leaves) cut.slices = most_leaves;
   return cut;
 }

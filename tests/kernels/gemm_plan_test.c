@@ -108,29 +108,33 @@ static void check_plan(const hx__kernel_row *row, hx__layout layout, const hx__g
     CHECK(layout != HX__LAYOUT_NT && p.pitch_b >= s.n && p.pitch_b % 4 == 0, "%s: the copy of B", name);
 }
 
-/* A row for batches has no plan for a product alone, and groups for all products of a batch that fits its tile. */
+/* A row for batches has no plan for a product alone, and groups for all tiles of all products of a batch. */
 static void check_batch(const hx__kernel_row *row, hx__layout layout, const hx__gemm_shape *given) {
   hx__gemm_shape s = *given;
   CHECK(isinf(hx__gemm_plan_for(row, layout, &s, UNITS).ns), "%s has a plan for one product", row->name);
   s.products = 1000;
-  const bool fits = layout == HX__LAYOUT_NN && s.m <= row->tile_m && s.n <= row->tile_n && s.k <= HX__PANEL;
+  const size_t tiles = 1000 * divide_up(s.m, row->tile_m) * divide_up(s.n, row->tile_n);
+  const bool fits = layout == HX__LAYOUT_NN && s.k <= HX__PANEL && tiles <= UINT32_MAX;
   const hx__gemm_plan p = hx__gemm_plan_for(row, layout, &s, UNITS);
   CHECK(isfinite(p.ns) == fits, "%s: %zux%zux%zu: %g ns", row->name, s.m, s.n, s.k, p.ns);
   const size_t items = row->tile_m * row->tile_n / (row->item_m * row->item_n),
                each = items ? row->local[0] / items : 0;
-  CHECK(!fits || (p.groups * each >= 1000 && (p.groups - 1) * each < 1000 && p.full_tiles == 1000 && !p.copy_a &&
+  CHECK(!fits || (p.groups * each >= tiles && (p.groups - 1) * each < tiles && p.full_tiles == tiles && !p.copy_a &&
                   !p.copy_b && !p.joins && !p.partials),
         "%s: %zu groups", row->name, p.groups);
 }
 
-/* Batches by other rows: operands in place, and no tile cut into panels. */
+/* Batches by other rows: no tile is cut into panels, and a row that can compute every product can every batch. */
 static void check_batch_of_tiles(const hx__kernel_row *row, hx__layout layout, const hx__gemm_shape *given) {
   hx__gemm_shape s = *given;
   s.products = 1000;
   const hx__gemm_plan p = hx__gemm_plan_for(row, layout, &s, UNITS);
+  CHECK(isfinite(p.ns) || row->shape != HX__SHAPE_TILES || layout != HX__LAYOUT_NN || row->rate[layout] == 0 ||
+            row->slices > 1 || row->vec4,
+        "%s: %zux%zux%zu: a batch has no plan", row->name, s.m, s.n, s.k);
   if (isinf(p.ns)) return;
   CHECK(row->slices == 1 && row->shape != HX__SHAPE_FEW_ROWS, "%s computes a batch", row->name);
-  CHECK(!p.copy_a && !p.copy_b && p.full_tiles == p.tiles && p.groups == p.tiles && !p.partials,
+  CHECK(p.full_tiles == p.tiles && p.groups == p.tiles && !p.partials,
         "%s: 1000 of %zux%zux%zu: %zu groups of %zu tiles", row->name, s.m, s.n, s.k, p.groups, p.tiles);
 }
 

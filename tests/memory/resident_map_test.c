@@ -23,10 +23,10 @@ static hx_status map(hx_context *on, float a, const float *x, const float *y, fl
 
 static size_t most_leaves = SIZE_MAX;
 
-hx__cl_cut __real_hx__cl_cut_of(const hx__cl_stream *stream, const hx__work *w);
-hx__cl_cut __wrap_hx__cl_cut_of(const hx__cl_stream *stream, const hx__work *w);
-hx__cl_cut __wrap_hx__cl_cut_of(const hx__cl_stream *stream, const hx__work *w) {
-  hx__cl_cut cut = __real_hx__cl_cut_of(stream, w);
+hx__cl_cut __real_hx__cl_cut_of(const hx__cl_stream *stream, const hx__work *w, bool resident);
+hx__cl_cut __wrap_hx__cl_cut_of(const hx__cl_stream *stream, const hx__work *w, bool resident);
+hx__cl_cut __wrap_hx__cl_cut_of(const hx__cl_stream *stream, const hx__work *w, bool resident) {
+  hx__cl_cut cut = __real_hx__cl_cut_of(stream, w, resident);
   if (w->map && cut.slices > most_leaves) cut.slices = most_leaves;
   return cut;
 }

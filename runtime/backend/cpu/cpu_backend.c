@@ -78,9 +78,9 @@ static size_t cpu_grain(const hx__stream *base, const hx__work *work) {
   return !work->matmul || work->by_products ? 1 : work->by_columns ? stream->kernels->nr : stream->kernels->mr;
 }
 
-static size_t cpu_most(const hx__stream *base, const hx__work *work) {
+static size_t cpu_most(const hx__stream *base, const hx__request *request) {
   (void)base;
-  return work->slices;
+  return request->work->slices;
 }
 
 static hx__stream *cpu_open(hx__device *d, const hx__config *config) {

@@ -111,7 +111,7 @@ static bool reserve_operands(hx__cl_stream *stream, size_t operands) {
 
 static size_t min_size(size_t a, size_t b) { return a < b ? a : b; }
 
-/* The block of a whole product, or of all products of a batch. SIZE_MAX for any number that overflows. */
+/* The block of a whole product, or of all products of a batch; SIZE_MAX if those overflow. */
 static size_t block_bytes(const hx__work *w) {
   const size_t one = w->gemm.m * ((w->gemm.n + 15) & ~(size_t)15) * sizeof(float);
   size_t all = one;

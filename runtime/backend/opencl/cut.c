@@ -56,19 +56,29 @@ static size_t k_of_launch(const hx__cl_program *p, size_t most, size_t widest, s
 
 /* A launch has a row of work-groups for each product of a batch. Its matrices are copied with the gaps between them. A
  * product is taken to be as large as the largest of its matrices, packed or not, and its block of C. block: the most
- * elements of that in a chunk; SIZE_MAX if kernels write to the C that stays on the device. */
-static hx__cl_cut cut_batch(const hx__cl_program *p, size_t most, size_t block, const hx__work *w) {
+ * elements of that in a chunk. direct: kernels write to the C that stays on the device if the chunk is the whole batch.
+ */
+static hx__cl_cut cut_batch(const hx__cl_program *p, size_t most, size_t block, bool direct, const hx__work *w) {
   const hx__gemm *const g = &w->gemm;
   const size_t tile_m = max_size(p->tile_m, 1), tile_n = max_size(p->tile_n, 1);
   const bool packs = p->row && p->row->pack != 0;
   const size_t k = k_of_launch(p, most, packs ? max_size(tile_m, tile_n) : 1, g->k);
-  const size_t packed = packs ? max_size(round_up(g->m, tile_m), round_up(g->n, tile_n)) * k : 1;
+  const bool copies = packs || (p->row && hx__kernel_of_set(p->row)); /* a set may copy operands to whole tiles */
+  const size_t lines = max_size(round_up(g->m, tile_m), round_up(g->n, tile_n));
+  const size_t packed = copies ? lines * (packs ? k : round_up(k, PITCH)) : 1;
   const size_t operand = max_size(packed, max_size(w->batch.stride_a, w->batch.stride_b));
-  const size_t slices = min_size(most / operand, min_size(most, block) / (g->m * round_up(g->n, LINE)));
-  return (hx__cl_cut){.slices = max_size(min_size(slices, MAX_GRID), 1), .k = k};
+  const size_t cells = g->m * round_up(g->n, LINE), by_operand = min_size(most / operand, MAX_GRID);
+  const size_t slices =
+      direct && by_operand >= w->slices ? w->slices : min_size(by_operand, min_size(most, block) / cells);
+  return (hx__cl_cut){.slices = max_size(slices, 1), .k = k};
 }
 
-hx__cl_cut hx__cl_cut_of(const hx__cl_stream *stream, const hx__work *w) {
+/* Whether kernels can write to a C without gaps: those of a set, or without beta if rows are aligned. */
+static bool writes_directly(const hx__cl_program *p, const hx__work *w) {
+  return p->row && (hx__kernel_of_set(p->row) || (w->gemm.beta == 0.0f && w->gemm.ldc % LINE == 0));
+}
+
+hx__cl_cut hx__cl_cut_of(const hx__cl_stream *stream, const hx__work *w, bool resident) {
   const size_t bytes = (size_t)stream->device->base.max_alloc, most = bytes / sizeof(float);
   const bool stays = w->placement & HX__RESIDENT_C;
   const size_t block = min_size(bytes, stays ? LARGE_BLOCK_BYTES : HX__CL_RETAINED_BYTES) / sizeof(float);
@@ -82,7 +92,7 @@ hx__cl_cut hx__cl_cut_of(const hx__cl_stream *stream, const hx__work *w) {
     return cut_map(most, block, stays ? leaves : HX__CL_MOST_LEAVES);
   if (!w->matmul) return cut_reduction(most, block, w);
   const hx__cl_program *const p = &stream->device->program[stream->product];
-  if (w->by_products) return cut_batch(p, most, stays ? SIZE_MAX : block, w);
+  if (w->by_products) return cut_batch(p, most, block, resident && writes_directly(p, w), w);
   const bool packs = p->row && p->row->pack != 0, set = p->row && hx__kernel_of_set(p->row);
   const size_t tile = max_size(w->by_columns ? p->tile_n : p->tile_m, 1);
   const size_t cross = max_size(w->by_columns ? p->tile_m : p->tile_n, 1);

@@ -87,7 +87,7 @@ static hx__outcome view_matrices(hx__cl_stream *stream, const hx__work *w, unsig
   return hx__cl_view_of(stream, &stream->operand[which], region, view);
 }
 
-/* The same for a chunk of a batch: all of its matrices. */
+/* Sets the views and strides of all matrices of a batch's chunk. */
 static hx__outcome factors_of_batch(hx__cl_stream *stream, const hx__work *w, hx__chunk chunk, hx__cl_factors *o) {
   const hx__gemm *const g = &w->gemm;
   *o = (hx__cl_factors){.as = {g->a_rs, g->a_cs}, .bs = {g->b_rs, g->b_cs}, .products = chunk.count};
@@ -180,7 +180,7 @@ static hx__outcome launch_product(hx__cl_stream *stream, const hx__work *w, cons
 static hx__outcome launch_batch(hx__cl_stream *stream, const hx__work *w, hx__chunk chunk, const hx__cl_target *t) {
   const hx__gemm *const g = &w->gemm;
   const bool of_set = hx__kernel_of_set(stream->device->program[stream->product].row);
-  const size_t most = hx__cl_cut_of(stream, w).k;
+  const size_t most = hx__cl_cut_of(stream, w, stream->run.resident).k;
   hx__cl_factors all;
   hx__outcome outcome = factors_of_batch(stream, w, chunk, &all);
   for (size_t first = 0; first < g->k && outcome == HX__DONE; first += most) {
@@ -188,7 +188,7 @@ static hx__outcome launch_batch(hx__cl_stream *stream, const hx__work *w, hx__ch
     hx__cl_factors part = all;
     part.a.first += first * g->a_cs;
     part.b.first += first * g->b_rs;
-    outcome = of_set ? hx__cl_launch_tiles(stream, &part, &(hx__gemm_size){g->m, g->n, g->k, g->alpha}, t)
+    outcome = of_set ? hx__cl_launch_tiles(stream, &part, &(hx__gemm_size){g->m, g->n, k.count, g->alpha}, t)
                      : launch_product(stream, w, &part, g->m, g->n, k, t);
   }
   return outcome;
@@ -199,7 +199,7 @@ static hx__outcome launch_block(hx__cl_stream *stream, const hx__work *w, block 
                                 const hx__cl_target *t) {
   const hx__cl_program *const p = &stream->device->program[stream->product];
   const size_t m = c.rows.count, n = c.cols.count;
-  const size_t most = hx__cl_cut_of(stream, w).k;
+  const size_t most = hx__cl_cut_of(stream, w, stream->run.resident).k;
   hx__outcome outcome = HX__DONE;
   for (size_t first = 0; first < w->gemm.k && outcome == HX__DONE; first += most) {
     const size_t left = w->gemm.k - first;
@@ -219,7 +219,7 @@ static size_t limit_of(const hx__cl_stream *stream, const hx__work *w) {
   const hx__cl_operand *const shared = &stream->operand[!w->by_columns];
   const bool copied = shared->mode == HX__MEMORY_COPY && !shared->mirror;
   const bool packed = stream->device->program[stream->product].row->pack != 0;
-  return copied || packed ? hx__cl_cut_of(stream, w).cross_extent : hx__work_cross_extent(w);
+  return copied || packed ? hx__cl_cut_of(stream, w, stream->run.resident).cross_extent : hx__work_cross_extent(w);
 }
 
 /* The lines of the shared operand that one launch of the run's first chunk waits for, so that kernels overlap with the

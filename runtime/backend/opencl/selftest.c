@@ -51,7 +51,7 @@ static const char *fault_of(const void *result, size_t bytes) {
 
 hx__outcome hx__cl_run_once(hx__stream *stream, const hx__request *request, bool *joined) {
   hx__outcome outcome = hx__cl_begin(stream, request);
-  const size_t slices = request->work->slices, most = hx__stream_most(stream, request->work);
+  const size_t slices = request->work->slices, most = hx__stream_most(stream, request);
   uint64_t copied;
   *joined = false;
   for (size_t first = 0; first < slices && outcome == HX__DONE; first += most) {

@@ -26,8 +26,8 @@ size_t hx__cl_grain(const hx__stream *base, const hx__work *work) {
   return tile ? tile : 1;
 }
 
-size_t hx__cl_most_slices(const hx__stream *base, const hx__work *work) {
-  return hx__cl_cut_of((const hx__cl_stream *)base, work).slices;
+size_t hx__cl_most_slices(const hx__stream *base, const hx__request *request) {
+  return hx__cl_cut_of((const hx__cl_stream *)base, request->work, request->resident).slices;
 }
 
 hx__stream *hx__cl_stream_open(hx__device *device, const hx__config *config) {

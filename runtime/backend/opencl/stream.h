@@ -195,7 +195,7 @@ void hx__cl_retire(hx__stream *stream, hx__inflight *ticket);
 void hx__cl_abandon(hx__stream *stream);
 bool hx__cl_recovered(hx__stream *stream);
 size_t hx__cl_grain(const hx__stream *stream, const hx__work *work);
-size_t hx__cl_most_slices(const hx__stream *stream, const hx__work *work);
+size_t hx__cl_most_slices(const hx__stream *stream, const hx__request *request);
 
 /* Whether the device is lost. No OpenCL call is made on a lost device. */
 static inline bool hx__cl_is_lost(const hx__cl_stream *stream) {
@@ -228,7 +228,8 @@ typedef struct hx__cl_cut {
   size_t cross_extent;
   size_t k; /* products: the most k of one launch */
 } hx__cl_cut;
-hx__cl_cut hx__cl_cut_of(const hx__cl_stream *stream, const hx__work *work);
+/* resident: C stays on the device in this run. */
+hx__cl_cut hx__cl_cut_of(const hx__cl_stream *stream, const hx__work *work, bool resident);
 size_t hx__cl_stage_bytes(const hx__cl_device *device); /* bytes of a half of the ring */
 /* Releases what the run bound. Buffers of copies are kept for the next run unless they are large. */
 void hx__cl_unbind(hx__cl_stream *stream);

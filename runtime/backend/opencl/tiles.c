@@ -72,28 +72,38 @@ static unsigned chosen_program(hx__cl_stream *stream, const hx__gemm_shape *shap
   return c->program;
 }
 
-/* Copies an operand to `lines` rows of `pitch` elements and makes *v a view of the copy. */
-static hx__outcome copy_operand(hx__cl_stream *stream, hx__cl_buffer *to, hx__cl_view *v, hx__gemm_operand x,
-                                size_t rows, size_t columns, size_t lines, size_t pitch) {
+/* An operand of `rows` x `columns` elements that is copied to `lines` rows of `pitch` elements; of a batch, all of
+ * them, which are *step elements apart, and then their copies. */
+typedef struct copied {
+  hx__gemm_operand x;
+  size_t rows, columns, lines, pitch, products;
+  size_t *step;
+} copied;
+
+/* Copies the operand and makes *v a view of the copy. */
+static hx__outcome copy_operand(hx__cl_stream *stream, const copied *c, hx__cl_view *v, hx__cl_buffer *to) {
   static const uint32_t local[2] = {256, 1};
-  hx__outcome outcome = hx__cl_buffer_reserve(stream->device, to, lines * pitch * sizeof(float), CL_MEM_READ_WRITE);
+  const size_t one = c->lines * c->pitch;
+  hx__outcome outcome = hx__cl_buffer_reserve(stream->device, to, c->products * one * sizeof(float), CL_MEM_READ_WRITE);
   args a = {.stream = stream};
   if (outcome == HX__DONE)
     a.kernel = hx__cl_stream_kernel(stream, &stream->kernels.copy[stream->product], stream->product, "hx_matmul_copy",
                                     v, NULL, &outcome);
   if (outcome != HX__DONE) return outcome;
   arg_view(&a, v);
-  arg_size(&a, x.rs);
-  arg_size(&a, x.cs);
-  arg_size(&a, rows);
-  arg_size(&a, columns);
+  arg_size(&a, c->x.rs);
+  arg_size(&a, c->x.cs);
+  arg_size(&a, c->rows);
+  arg_size(&a, c->columns);
   arg_mem(&a, to->mem);
-  arg_size(&a, pitch);
-  arg_size(&a, lines);
-  const size_t groups[1] = {hx__ceiling(pitch, 64) * hx__ceiling(lines, 64)}; /* one dimension: y has at most 65535 on
-                                                                               * NVIDIA */
+  arg_size(&a, c->pitch);
+  arg_size(&a, c->lines);
+  arg_size(&a, *c->step);
+  /* The tiles in one dimension: y has at most 65535 groups on NVIDIA. */
+  const size_t groups[2] = {hx__ceiling(c->pitch, 64) * hx__ceiling(c->lines, 64), c->products};
   *v = (hx__cl_view){.mode = HX__MEMORY_COPY, .mem = to->mem};
-  return launch(&a, 1, groups, local);
+  *c->step = one;
+  return launch(&a, c->products > 1 ? 2 : 1, groups, local);
 }
 
 /* The arguments that the product and the join of its panels share. */
@@ -155,10 +165,11 @@ hx__outcome hx__cl_launch_tiles(hx__cl_stream *stream, const hx__cl_factors *f, 
   const size_t partials = (p.partials ? p.partials : 1) * sizeof(float);
   hx__outcome outcome = hx__cl_buffer_reserve(stream->device, &stream->scratch.partials, partials, CL_MEM_READ_WRITE);
   if (outcome == HX__DONE) outcome = hx__cl_tickets_ready(stream);
-  if (outcome == HX__DONE && p.copy_a)
-    outcome = copy_operand(stream, &stream->scratch.packed_a, &a, al, m, size->k, p.lines_a, p.pitch_a);
-  if (outcome == HX__DONE && p.copy_b)
-    outcome = copy_operand(stream, &stream->scratch.packed_b, &b, bl, size->k, n, size->k, p.pitch_b);
+  size_t a_step = p.transposed ? f->b_step : f->a_step, b_step = p.transposed ? f->a_step : f->b_step;
+  const copied ca = {al, m, size->k, p.lines_a, p.pitch_a, f->products, &a_step};
+  const copied cb = {bl, size->k, n, size->k, p.pitch_b, f->products, &b_step};
+  if (outcome == HX__DONE && p.copy_a) outcome = copy_operand(stream, &ca, &a, &stream->scratch.packed_a);
+  if (outcome == HX__DONE && p.copy_b) outcome = copy_operand(stream, &cb, &b, &stream->scratch.packed_b);
   args x = {.stream = stream};
   if (outcome == HX__DONE)
     x.kernel = hx__cl_stream_kernel(stream, &stream->kernels.compute[program], program, "hx_matmul", &a, &b, &outcome);
@@ -178,8 +189,8 @@ hx__outcome hx__cl_launch_tiles(hx__cl_stream *stream, const hx__cl_factors *f, 
   bool *const has_steps = &stream->kernels.compute[program].has_steps;
   if (!few_rows && (f->products > 1 || !*has_steps)) {
     *has_steps = true;
-    arg_size(&x, p.transposed ? f->b_step : f->a_step);
-    arg_size(&x, p.transposed ? f->a_step : f->b_step);
+    arg_size(&x, a_step);
+    arg_size(&x, b_step);
     arg_size(&x, t->step);
   }
   const size_t groups[2] = {p.groups, f->products};

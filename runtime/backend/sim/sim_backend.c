@@ -88,7 +88,8 @@ static size_t sim_grain(const hx__stream *stream, const hx__work *work) {
   return work->matmul && !work->by_products ? 8 : 1;
 }
 
-static size_t sim_most(const hx__stream *stream, const hx__work *work) {
+static size_t sim_most(const hx__stream *stream, const hx__request *request) {
+  const hx__work *const work = request->work;
   (void)stream;
   const size_t across = hx__work_cross_extent(work);
   const size_t slices = work->matmul ? MAX_BLOCK_BYTES / sizeof(float) / (across ? across : 1) : work->slices;

@@ -20,6 +20,7 @@ run() {
   HX_LOG=info sh "$here/driver.sh" pocl --layer "$layer" "$program" "$@" >"$log" 2>&1 </dev/null || fail "a run" "$log"
   ! grep -q "is lost" "$log" || fail "the device is lost, which" "$log"
   ! grep -q "matmul-nvidia-.*: its bits differ" "$log" || fail "a program has other bits, which" "$log"
+  ! grep -q "matmul-nvidia-.*: it gave no answer" "$log" || fail "a program computes nothing, which" "$log"
 }
 programs() { grep -c "matmul-nvidia-.*, layout [0-2]: $1" "$2" || true; }
 
