@@ -14,9 +14,10 @@
 #define HX_BATCH_ITEMS (HX_BATCH_HIGH * HX_BATCH_WIDE)
 #define HX_BATCH_EACH (HX_LOCAL0 / HX_BATCH_ITEMS) /* tiles of a group */
 
-/* Local memory holds operands as [k][line]. Groups of four lines are exchanged by the number of four steps of k, so that
- * neighbouring items write to different banks if they have loaded four steps of a line each. */
-#define HX_BATCH_PITCH(tile) ((tile) <= 16 ? 16 : (tile) <= 32 ? 32 : (tile) <= 64 ? 64 : 128)
+/* Local memory holds operands as [k][line]. An item that has loaded four steps of one line writes them to four rows
+ * there, and its neighbours write the next four steps of the same line. These would all be in the same bank, so in row p
+ * a quad of lines is stored at its number XOR p / 4. */
+#define HX_BATCH_PITCH(tile) ((tile) <= 16 ? 16 : (tile) <= 32 ? 32 : 64)
 #define HX_BATCH_SHIFT(pitch, p) (((p) / 4 & ((pitch) / 4 - 1) & 7) * 4)
 #define HX_BATCH_AT(pitch, p, line) ((p) * (pitch) + ((line) ^ HX_BATCH_SHIFT(pitch, p)))
 #define HX_BATCH_PITCH_A HX_BATCH_PITCH(HX_TILE_M)

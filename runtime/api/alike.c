@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "runtime/api/bring_up.h"
 #include "runtime/base/status.h"
 #include "runtime/base/thread.h"
 #include "runtime/base/thresholds.h"
@@ -117,7 +118,7 @@ static bool make_one(const hx_task *t, const arrays *apart, hx__alike *a) {
 static bool is_for_devices(const hx_context *hx, const hx_task *first, const hx__work *w) {
   const double share = hx__share_of(&hx->config, w);
   const bool asked = share > 0.0 || hx->config.min_offload != UINT64_MAX;
-  if (share == 0.0 || !w->needs) return false;
+  if (share == 0.0 || !w->needs || (share < 0.0 && !hx__devices_may_do(hx, w))) return false;
   if (w->matmul) return asked || w->units > HX__QUICK_UNITS;
   return !asked && !w->lines.sparse && w->units > HX__QUICK_ELEMENTS && first->reduce.n <= HX__PIECE_ELEMENTS &&
          hx->config.offload != HX__OFFLOAD_MANDATORY;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A batch of products. It is one task if a context wants devices, each of which gets some products in one launch. Else,
+ * A batch of products. It is one task if a device may do it, and each device gets some products in one launch. Else,
  * and if the batch is small, threads compute small products whole; large ones are offloaded one by one. */
 #include "runtime/api/batch.h"
 
+#include "runtime/api/bring_up.h"
 #include "runtime/api/gather.h"
 #include "runtime/api/here.h"
 #include "runtime/api/pieces.h"
@@ -102,7 +103,8 @@ hx_status hx__offload_batch(hx_context *hx, const hx__work *w, hx_report *report
   const hx__work product = hx__batch_product(w, 0);
   const double share = hx__share_of(&hx->config, w);
   hx__work one;
-  if (may_use_devices(hx, w, &product, share) && hx__batch_as_one(w, &one)) {
+  if (may_use_devices(hx, w, &product, share) && hx__batch_as_one(w, &one) &&
+      (share > 0.0 || hx__devices_may_do(hx, &one))) {
     const unsigned threads = hx__gather_threads(hx, &one);
     if (share > 0.0 || shares_well(hx, w, &product)) {
       one.placement = hx__memory_placement(&hx->memory, &one);

@@ -56,13 +56,19 @@ hx__usability hx__usability_of(const hx_context *hx, const hx__device_entry *ent
   return *needs & ~atomic_load(&d->ready) || atomic_load(&d->stuck_threads) ? HX__USABLE_LATER : HX__USABLE_NOW;
 }
 
-bool hx__devices_are_pending(const hx_context *hx, const hx__work *w) {
+/* Whether a device can do the task later, or (now) at once. True while it is not known which devices there are. */
+static bool any_usable(const hx_context *hx, const hx__work *w, bool now) {
   uint64_t needs;
   if (!atomic_load_explicit(&hx->devices_added, memory_order_acquire)) return true;
-  for (size_t i = 0; i < hx->table.entries; i++)
-    if (hx__usability_of(hx, &hx->table.entry[i], w, &needs) == HX__USABLE_LATER) return true;
+  for (size_t i = 0; i < hx->table.entries; i++) {
+    const hx__usability u = hx__usability_of(hx, &hx->table.entry[i], w, &needs);
+    if (u == HX__USABLE_LATER || (now && u == HX__USABLE_NOW)) return true;
+  }
   return false;
 }
+
+bool hx__devices_are_pending(const hx_context *hx, const hx__work *w) { return any_usable(hx, w, false); }
+bool hx__devices_may_do(const hx_context *hx, const hx__work *w) { return any_usable(hx, w, true); }
 
 double hx__break_even_of(const hx_context *hx) {
   float least = 0.0f;

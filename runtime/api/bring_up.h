@@ -30,6 +30,9 @@ hx__usability hx__usability_of(const hx_context *hx, const hx__device_entry *ent
 /* Whether devices may do the task later that cannot now. */
 bool hx__devices_are_pending(const hx_context *hx, const hx__work *work);
 
+/* Whether a device can do the task, now or later. Also true while it is not known which devices there are. */
+bool hx__devices_may_do(const hx_context *hx, const hx__work *work);
+
 /* hx__break_even_ns for the devices that are open; HX__BREAK_EVEN_NS while none is. */
 double hx__break_even_of(const hx_context *hx);
 

