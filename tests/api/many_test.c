@@ -167,8 +167,7 @@ static void check_alike(float share) {
     SUMS = 70,
     DOTS = 50,
     SIDE = 20,
-    LENGTH = 1000,
-    SHORT = 300,
+    LENGTH = 5000, /* so that sums of one kind are enough for a device together */
     MOST = PRODUCTS + SUMS + DOTS + 4
   };
   static hx_task tasks[MOST];
@@ -182,9 +181,9 @@ static void check_alike(float share) {
     tasks[n].matmul.beta = 0.5f;
   }
   tasks[n] = hx_matmul(SIDE, SIDE, SIDE, inputs, inputs, c + 100000), n++;
-  for (size_t i = 0; i < SUMS; i++, n++) tasks[n] = hx_reduce(HX_SUM, HX_F32, inputs + i * LENGTH, LENGTH, &got[n]);
+  for (size_t i = 0; i < SUMS; i++, n++) tasks[n] = hx_reduce(HX_SUM, HX_F32, inputs + i * 1000, LENGTH, &got[n]);
   for (size_t i = 0; i < DOTS; i++, n++)
-    tasks[n] = hx_dot(HX_U32, inputs + i * SHORT, inputs + 5 + i * 2 * SHORT, SHORT, &got[n]);
+    tasks[n] = hx_dot(HX_U32, inputs + i * 300, inputs + 5 + i * 600, LENGTH + LENGTH / 5, &got[n]);
   for (size_t i = 0; i < 2; i++, n++) tasks[n] = hx_reduce(HX_ARGMIN, HX_I32, inputs + 5 * i, 99, &got[n]);
   for (size_t i = 0; i < n; i++) {
     hx_task alone = tasks[i];
