@@ -9,7 +9,6 @@ export HX_CACHE_DIR=off
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 failed=0
-most_ms=500 # for a busy machine; 1 to 30 ms were measured (docs/measurements/stub-discovery.tsv)
 
 fail() {
   echo "FAILED: $driver $version $platform: $*"
@@ -35,8 +34,10 @@ while read -r driver version platform kind; do
     *) fail "not the sentence that was expected: $why" ;;
   esac
   ms=$(sed -n 's/^hx: debug: .*: opened, or refused, in \([0-9]*\)\..*/\1/p' "$dir/err")
-  [ "${ms:-$most_ms}" -lt "$most_ms" ] || fail "refused after '$ms' ms"
-  echo "$driver $version $platform: $kind, refused in ${ms:-?} ms: $why"
+  # At once: before a kernel is compiled. How long it took is only shown: docs/measurements/stub-discovery.tsv has times.
+  grep -q '^hx: debug: .*: build ' "$dir/err" && fail 'a kernel was compiled for it'
+  [ -n "$ms" ] || fail 'the log has no time of the refusal'
+  echo "$driver $version $platform: $kind, refused in $ms ms: $why"
   for call in 'reduce --op sum --type f32 --size 2^20' 'matmul --size 256'; do
     # shellcheck disable=SC2086 # a list of words
     timeout 100 sh "$over_stub" "$driver" "$version" "$platform" "$bench" $call --devices cpu,1 --reps 3 \
