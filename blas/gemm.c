@@ -8,6 +8,8 @@
  * transposed A, whose rows hx reads across (docs/measurements/blas.tsv). */
 #define SHORTEST_SIDE 32
 #define SHORTEST_SIDE_TRANSPOSED 64
+/* In a batch, whose products hx divides among all threads: docs/measurements/batches-small.tsv. */
+#define SHORTEST_SIDE_OF_BATCH 8
 
 static inline int at_least_one(int n) { return n > 1 ? n : 1; }
 
@@ -50,6 +52,15 @@ int hx__blas_gemm_check(const hx__blas_gemm *g) {
 
 void hx__blas_gemm_begin(hx__blas_call *call, const hx__blas_gemm *g) {
   hx__blas_call_begin(call, routine_of(g->transa, *g->m, *g->n, *g->k), units_of(*g->m, *g->n, *g->k));
+}
+
+void hx__blas_batch_begin(hx__blas_call *call, const hx__blas_gemm *g, int size) {
+  const uint64_t one = units_of(*g->m, *g->n, *g->k);
+  uint64_t all;
+  if (__builtin_mul_overflow(one, (uint64_t)size, &all)) all = UINT64_MAX;
+  const bool thin = is_shorter(*g->m, *g->n, *g->k, SHORTEST_SIDE_OF_BATCH);
+  const hx__blas_routine of_many = thin ? HX__BLAS_SGEMM_THIN : HX__BLAS_SGEMM;
+  hx__blas_call_begin(call, size == 1 ? routine_of(g->transa, *g->m, *g->n, *g->k) : of_many, all);
 }
 
 hx_task hx__blas_gemm_task(const hx__blas_gemm *g) {

@@ -147,18 +147,43 @@ GEMM_INLINE size_t dots_full_groups(const dots_shape s, const float *a, size_t a
   return j;
 }
 
-/* Computes fewer columns than a vector has, loaded one by one. sums has room for a full vector. */
+/* Computes fewer columns than a vector has, and the last one once more for the rest of it. sums has room for a full
+ * vector. */
+GEMM_INLINE void dots_few_rows(const size_t m, const float *a, size_t a_rs, size_t a_cs, const float *b, size_t ld,
+                               size_t n, size_t k, float *sums, size_t lds) {
+  const float *column[GEMM_VL];
+  for (size_t w = 0; w < GEMM_VL; w++) column[w] = b + least(w, n - 1) * ld;
+  for (size_t p = 0; p < k; p += HX__PANEL) {
+    const size_t end = least(k, p + HX__PANEL);
+    vf acc[GEMM_ROWS], x[4];
+    GEMM_UNROLL for (size_t i = 0; i < m; i++) acc[i] = (vf){0};
+    size_t q = p;
+    for (; q + 4 <= end; q += 4) {
+      load_transposed(column, q, 4, x);
+      GEMM_UNROLL for (size_t r = 0; r < 4; r++) {
+        GEMM_UNROLL for (size_t i = 0; i < m; i++) {
+          acc[i] = vf_fma(vf_set1(a[i * a_rs + (q + r) * a_cs]), x[r], acc[i]);
+        }
+      }
+    }
+    for (; q < end; q++) {
+      float last[GEMM_VL];
+      for (size_t w = 0; w < GEMM_VL; w++) last[w] = column[w][q];
+      GEMM_UNROLL for (size_t i = 0; i < m; i++) acc[i] =
+          vf_fma(vf_set1(a[i * a_rs + q * a_cs]), vf_load(last), acc[i]);
+    }
+    GEMM_UNROLL for (size_t i = 0; i < m; i++) {
+      vf_store(sums + i * lds, p ? vf_load(sums + i * lds) + acc[i] : acc[i]);
+    }
+  }
+}
+
 static void dots_few(size_t m, const float *a, size_t a_rs, size_t a_cs, const float *b, size_t ld, size_t n, size_t k,
                      float *sums, size_t lds) {
-  for (size_t p = 0; p < k; p += HX__PANEL) {
-    vf acc[GEMM_ROWS] = {{0}};
-    for (size_t q = p; q < least(k, p + HX__PANEL); q++) {
-      float x[GEMM_VL];
-      for (size_t w = 0; w < GEMM_VL; w++) x[w] = b[least(w, n - 1) * ld + q];
-      for (size_t i = 0; i < m; i++) acc[i] = vf_fma(vf_set1(a[i * a_rs + q * a_cs]), vf_load(x), acc[i]);
-    }
-    for (size_t i = 0; i < m; i++) vf_store(sums + i * lds, p ? vf_load(sums + i * lds) + acc[i] : acc[i]);
-  }
+  if (m == 1) dots_few_rows(1, a, a_rs, a_cs, b, ld, n, k, sums, lds);
+  if (m == 2) dots_few_rows(2, a, a_rs, a_cs, b, ld, n, k, sums, lds);
+  if (m == 3) dots_few_rows(3, a, a_rs, a_cs, b, ld, n, k, sums, lds);
+  if (m == 4) dots_few_rows(4, a, a_rs, a_cs, b, ld, n, k, sums, lds);
 }
 
 /* Whether columns that are read at the same time share a few sets of L1: two of them are within `gap` floats of a

@@ -16,7 +16,8 @@
 #include "cpu/gemm_tile.h"
 #include "runtime/base/thresholds.h"
 
-#define GEMM_ROW_GAP ((size_t)16) /* floats between copied rows: one cache line */
+#define GEMM_ROW_GAP ((size_t)16)      /* floats between copied rows: one cache line */
+#define GEMM_NEAR_STRIP ((size_t)4096) /* floats of a strip of B on the stack of a small call */
 
 /* A block of B fills three eighths of L2. A panel of A has 2 MiB: it passes through L2 once for each block of B. The
  * sizes were measured on Zen 5 and Sapphire Rapids: docs/measurements/cpu-block-sizes.tsv and cpu-blocking.tsv. */
@@ -218,10 +219,12 @@ static void gemm_packed(const hx__gemm *g, hx__gemm_blocking blocking, const hx_
   }
 }
 
-/* Small products: one panel, contiguous rows of B, and nothing is packed. */
+/* Small products of one panel. Contiguous rows of B are read in place. Of another B a strip at a time is packed on the
+ * stack. */
 static bool direct_takes(const hx__gemm *g) {
-  return g->b_cs == 1 && g->k <= HX__PANEL && g->m <= HX__IN_PLACE_UNITS && g->n <= HX__IN_PLACE_UNITS &&
-         g->m * g->n * g->k <= HX__IN_PLACE_UNITS;
+  const size_t units = g->b_cs == 1 ? HX__IN_PLACE_UNITS : HX__STRIP_UNITS;
+  const size_t k = g->b_cs == 1 ? HX__PANEL : least(HX__PANEL, GEMM_NEAR_STRIP / GEMM_NR);
+  return g->k <= k && g->m <= units && g->n <= units && g->m * g->n * g->k <= units;
 }
 
 /* How many vectors the next strip of an operand in place has if `rest` columns remain. A strip is not widened by half a
@@ -232,8 +235,10 @@ GEMM_INLINE size_t free_vectors(size_t rest) {
   return vectors <= GEMM_WIDE_NV && !half ? vectors : least(vectors, GEMM_NV);
 }
 
-static void gemm_direct(const hx__gemm *g) {
-  float tile[GEMM_MR * GEMM_WIDE_NV * GEMM_VL] __attribute__((aligned(64)));
+/* strip: NULL, or room for a strip of B, which is packed. */
+GEMM_INLINE void direct_tiles(const hx__gemm *g, float *strip) {
+  float tile[GEMM_TALL * GEMM_WIDE_NV * GEMM_VL] __attribute__((aligned(64)));
+  const size_t fit = strip ? GEMM_NEAR_STRIP / GEMM_VL / g->k : GEMM_WIDE_NV; /* vectors of a strip */
   const gemm_target target = {.sums = g->c,
                               .buffer = g->beta != 0 ? tile : NULL,
                               .lds = g->beta != 0 ? GEMM_WIDE_NV * GEMM_VL : g->ldc,
@@ -244,17 +249,34 @@ static void gemm_direct(const hx__gemm *g) {
                               .scaled = scales(g)};
   tile_args t = {.k = g->k, .a_rs = g->a_rs, .a_cs = g->a_cs, .b_rs = g->b_rs, .ldd = target.lds};
   for (size_t j = 0; j < g->n; j += t.nr) {
-    const size_t rest = g->n - j, vectors = free_vectors(rest), most = vectors > GEMM_NV ? GEMM_WIDE_MR : GEMM_FREE_MR;
+    const size_t rest = g->n - j, vectors = least(free_vectors(rest), fit);
+    const size_t most = vectors > GEMM_NV ? GEMM_WIDE_MR : vectors == 1 ? GEMM_TALL : GEMM_FREE_MR;
     const size_t tiles = (g->m + most - 1) / most, rows = g->m / tiles, longer = g->m % tiles;
     t.a = g->a;
     t.b = g->b + j;
     t.nr = least(rest, vectors * GEMM_VL);
+    if (strip) {
+      pack_vectors(g->b + j * g->b_cs, g->b_cs, g->b_rs, t.nr, vectors, g->k, strip);
+      t.b = strip, t.b_rs = vectors * GEMM_VL;
+    }
     for (size_t i = 0, s = 0, mr; s < tiles; s++, i += mr, t.a += mr * g->a_rs) {
       mr = rows + (s < longer);
       // NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): vectors and mr are at least 1
       run_tile(tile_table[vectors - 1][mr - 1], &t, mr, &target, i, j);
     }
   }
+}
+
+static __attribute__((noinline)) void direct_with_strip(const hx__gemm *g) {
+  float strip[GEMM_NEAR_STRIP] __attribute__((aligned(64)));
+  direct_tiles(g, strip);
+}
+
+static void gemm_direct(const hx__gemm *g) {
+  if (g->b_cs == 1)
+    direct_tiles(g, NULL);
+  else
+    direct_with_strip(g);
 }
 
 /* Computes so few multiply-adds that scalar code is faster than vectors with masks. */
@@ -274,17 +296,20 @@ static void gemm_tiny(const hx__gemm *g) {
 
 /* Whether gemm_rows computes this product of few rows or columns faster than gemm_direct. */
 static bool rows_beat_direct(const hx__gemm *g) {
-  return rows_takes(g) && (!direct_takes(g) || g->m * g->n * g->k > (g->n == 1 ? HX__ONE_COLUMN_UNITS : HX__FEW_UNITS));
+  const bool packs = g->b_cs != 1;
+  if (!rows_takes(g) || !direct_takes(g) || (packs && rows_swaps(g))) return rows_takes(g);
+  if (!packs && g->m > 1 && g->m <= GEMM_ROWS && g->n <= HX__FEW_ROWS_COLUMNS * g->m) return false;
+  return g->m * g->n * g->k > (g->n == 1 ? HX__ONE_COLUMN_UNITS : packs ? HX__FEW_PACKED_UNITS : HX__FEW_UNITS);
 }
 
 static bool gemm_in_place(const hx__gemm *g) {
   if (g->m * g->n * g->k <= HX__TINY_UNITS && g->m <= HX__TINY_UNITS && g->n <= HX__TINY_UNITS &&
       g->k <= HX__TINY_UNITS)
     gemm_tiny(g);
-  else if (rows_beat_direct(g) && rows_near(g))
-    gemm_rows_near(g);
-  else if (direct_takes(g) && !rows_beat_direct(g))
+  else if (!rows_beat_direct(g) && direct_takes(g))
     gemm_direct(g);
+  else if (rows_near(g))
+    gemm_rows_near(g);
   else
     return false;
   return true;

@@ -90,6 +90,11 @@ GEMM_INLINE void pack_transposed(const float *x, size_t ld, size_t valid, const 
       load_transposed(row, p, 4, t);
       store_rows(out + p * width, width, 4, t);
     }
+    if (p < k && k >= 4) { /* the last four once more */
+      load_transposed(row, k - 4, 4, t);
+      store_rows(out + (k - 4) * width, width, 4, t);
+      p = k;
+    }
     for (; p < k; p++) {
       for (size_t w = 0; w < least(GEMM_VL, width); w++) out[p * width + w] = row[w][p];
     }
@@ -127,6 +132,14 @@ GEMM_INLINE void pack_strip(const float *x, size_t w_stride, size_t k_stride, si
       for (size_t w = 0; w < width; w++) out[p * width + w] = x[least(w, valid - 1) * w_stride + p * k_stride];
     }
   }
+}
+
+/* The same with a strip that is as wide as its vectors, of which a tile has at most three. */
+GEMM_INLINE void pack_vectors(const float *x, size_t w_stride, size_t k_stride, size_t valid, size_t vectors, size_t k,
+                              float *out) {
+  if (vectors == 1) pack_strip(x, w_stride, k_stride, valid, GEMM_VL, k, out);
+  if (GEMM_WIDE_NV > 1 && vectors == 2) pack_strip(x, w_stride, k_stride, valid, 2 * GEMM_VL, k, out);
+  if (GEMM_WIDE_NV > 2 && vectors == 3) pack_strip(x, w_stride, k_stride, valid, 3 * GEMM_VL, k, out);
 }
 
 /* The rows of k that are packed at a time. If a strip is narrow and contiguous along its width, all strips advance

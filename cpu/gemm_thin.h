@@ -111,10 +111,7 @@ static void thin_b_in_place(thin *t, float *scratch) {
 static void thin_pack(const thin *t, size_t p, size_t k, float *out) {
   for (size_t j = 0; j < t->n; j += GEMM_NR) {
     const size_t nr = least(GEMM_NR, t->n - j), vectors = tile_vectors(nr);
-    const float *const b = t->b + p * t->b_rs + j * t->b_cs;
-    if (vectors == 1) pack_strip(b, t->b_cs, t->b_rs, nr, GEMM_VL, k, out);
-    if (GEMM_NV > 1 && vectors == 2) pack_strip(b, t->b_cs, t->b_rs, nr, 2 * GEMM_VL, k, out);
-    if (GEMM_NV > 2 && vectors == 3) pack_strip(b, t->b_cs, t->b_rs, nr, 3 * GEMM_VL, k, out);
+    pack_vectors(t->b + p * t->b_rs + j * t->b_cs, t->b_cs, t->b_rs, nr, vectors, k, out);
     out += vectors * GEMM_VL * k;
   }
 }

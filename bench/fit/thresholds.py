@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measures what the sizes of runtime/base/thresholds.h gain: thresholds.py build FOLDER | thresholds.py time BENCH [ROUNDS]
 
-build makes FOLDER/hx-bench from a copy of the committed tree, in which the environment variable FIT="NAME=VALUE" sets
+build makes FOLDER/hx-bench and FOLDER/time_batches from a copy of the committed tree, in which the environment variable FIT="NAME=VALUE" sets
 one of the sizes. time measures two tasks for each of them, in turns: one between half its value and its value, with
 half the value, and one between its value and twice that, with twice the value. So the other task differs from the
 first in that one decision alone. The smallest of the rounds' least times counts. A ratio above 1 means that the
@@ -17,10 +17,14 @@ import sys
 
 HEADER = "runtime/base/thresholds.h"
 
-# name, value, threads, task between half of it and it, task between it and twice it; a task is M x N x K or elements
+# name, value, threads, task between half of it and it, task between it and twice it; a task is MxNxK or elements.
+# LAYOUT:MxNxK is a batch of such products, with a transposed A or B (time_batches.c).
 CASES = [
     ("HX__TINY_UNITS", 8, 1, "2x3x1", "2x3x2"),
-    ("HX__FEW_UNITS", 2048, 1, "4x32x12", "4x48x16"),
+    ("HX__FEW_ROWS_COLUMNS", 16, 1, "4x48x60", "4x96x60"),
+    ("HX__FEW_UNITS", 2048, 1, "2x64x12", "2x96x16"),
+    ("HX__FEW_PACKED_UNITS", 512, 1, "nt:3x16x8", "nt:3x32x8"),
+    ("HX__STRIP_UNITS", 1 << 19, 1, "nt:64x96x64", "nt:96x112x64"),
     ("HX__ONE_COLUMN_UNITS", 256, 1, "16x1x12", "24x1x16"),
     ("HX__IN_PLACE_UNITS", 160**3, 1, "144x144x144", "192x192x192"),
     ("HX__UNPACKED_A_COLUMNS", 768, 1, "384x576x384", "384x1152x384"),
@@ -66,12 +70,23 @@ __attribute__((constructor)) static void read_fit(void) {
       hx__fit[i] = strtoul(strchr(fit, '=') + 1, NULL, 0);
 }
 """ % (values, names))
-    subprocess.run(["bazel", "build", "//bench:hx-bench"], cwd=folder, check=True)
-    target = os.path.join(folder, "hx-bench")
-    subprocess.run(["cp", "-fL", os.path.join(folder, "bazel-bin/bench/hx-bench"), target], check=True)
+    subprocess.run(["bazel", "build", "//bench:hx-bench", "//bench/fit:time_batches"], cwd=folder, check=True)
+    for program in ("bench/hx-bench", "bench/fit/time_batches"):
+        subprocess.run(["cp", "-fL", os.path.join(folder, "bazel-bin", program), folder], check=True)
+
+
+def least_time_of_batch(bench, threads, task, fit):
+    layout, shape = task.split(":")
+    program = os.path.join(os.path.dirname(bench) or ".", "time_batches")
+    out = subprocess.run([program, "-s", "0.2", "-n", "100", "-t", layout, "-k", shape], stdout=subprocess.PIPE, text=True,
+                         env={**os.environ, "FIT": fit, "HX_DEVICES": "cpu", "OMP_NUM_THREADS": str(threads)},
+                         check=True).stdout
+    return float(list(csv.DictReader(io.StringIO(out), delimiter="\t"))[-1]["us"]) * 1e-6
 
 
 def least_time(bench, threads, task, fit):
+    if ":" in task:
+        return least_time_of_batch(bench, threads, task, fit)
     verb = ["matmul"] if "x" in task else ["reduce", "--op", "sum", "--type", "f32"]
     command = [bench, *verb, "--devices", "cpu", "--threads", str(threads), "--size", task, "--seconds", "0.05",
                "--quiet", "--csv", "-"]

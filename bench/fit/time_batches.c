@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Times batches of square products of f32: hx_matmul_batched beside the other ways to do the same.
- *     time_batches [-s SECONDS] [-b BLAS] [-m MKL] [-k SIDE]... [-n COUNT]...
+ * Times batches of products of f32: hx_matmul_batched beside the other ways to do the same.
+ *     time_batches [-s SECONDS] [-b BLAS] [-m MKL] [-k SIDE]... [-n COUNT]... [-t LAYOUTS]
  *   -s  seconds for each batch (default 1)
  *   -b  a shared object with cblas_sgemm, which is called in a parallel loop: set its own threads to 1
  *   -m  a shared object with cblas_sgemm_batch_strided, which brings its own threads
- *   -k  one side instead of 16 to 256;  -n  one count instead of 10 to 10000
+ *   -k  one side instead of 16 to 256; MxNxK; or A,B,...: every product whose m, n and k are among these
+ *   -n  one count instead of 10 to 10000
+ *   -t  layouts (default nn): what is transposed (t) and what is not (n) of A and B, for example nn,nt,tn,tt
  * OMP_NUM_THREADS bounds the threads of all. Prints a row for each batch: the microseconds and GFLOP/s of
  * hx_matmul_batched, and the times of the others as multiples of its (above 1: it is faster), by the medians of
  * interleaved rounds, then by the least times. The others: hx_offload_many, a loop of hx_offload, BLAS, MKL. */
@@ -19,8 +21,8 @@
 #include "reference/data.h"
 
 enum { MOST_WAYS = 5, MOST_ROUNDS = 2001, LEAST_ROUNDS = 5, ALIGN = 64 };
-enum { ROW_MAJOR = 101, PLAIN = 111 }; /* of cblas.h */
-#define MOST_BYTES ((size_t)1 << 30)   /* of an operand */
+enum { ROW_MAJOR = 101, PLAIN = 111, TRANSPOSED = 112 }; /* of cblas.h */
+#define MOST_BYTES ((size_t)1 << 30)                     /* of an operand */
 #define SAMPLE_SECONDS 1e-3
 
 typedef void sgemm_fn(int order, int ta, int tb, int m, int n, int k, float alpha, const float *a, int lda,
@@ -34,7 +36,7 @@ typedef struct batch {
   sgemm_fn *sgemm;
   batch_fn *sgemm_batch;
   hx_task task, *tasks;
-  int side, count;
+  int m, n, k, count, ta, tb, lda, ldb; /* ta, tb: PLAIN or TRANSPOSED */
   const float *a, *b;
   float *c;
 } batch;
@@ -49,19 +51,19 @@ static hx_status by_loop(const batch *t) {
 }
 
 static hx_status by_blas(const batch *t) {
-  const int side = t->side;
+  const size_t a = (size_t)t->m * (size_t)t->k, b = (size_t)t->k * (size_t)t->n, c = (size_t)t->m * (size_t)t->n;
 #pragma omp parallel for schedule(dynamic, 1 + t->count / (16 * omp_get_max_threads()))
   for (int i = 0; i < t->count; i++) {
-    const size_t at = (size_t)i * (size_t)(side * side);
-    t->sgemm(ROW_MAJOR, PLAIN, PLAIN, side, side, side, 1.0f, t->a + at, side, t->b + at, side, 0.0f, t->c + at, side);
+    const size_t at = (size_t)i;
+    t->sgemm(ROW_MAJOR, t->ta, t->tb, t->m, t->n, t->k, 1.0f, t->a + at * a, t->lda, t->b + at * b, t->ldb, 0.0f,
+             t->c + at * c, t->n);
   }
   return HX_OK;
 }
 
 static hx_status by_mkl(const batch *t) {
-  const int side = t->side, stride = side * side;
-  t->sgemm_batch(ROW_MAJOR, PLAIN, PLAIN, side, side, side, 1.0f, t->a, side, stride, t->b, side, stride, 0.0f, t->c,
-                 side, stride, t->count);
+  t->sgemm_batch(ROW_MAJOR, t->ta, t->tb, t->m, t->n, t->k, 1.0f, t->a, t->lda, t->m * t->k, t->b, t->ldb, t->k * t->n,
+                 0.0f, t->c, t->n, t->m * t->n, t->count);
   return HX_OK;
 }
 
@@ -97,10 +99,11 @@ static void time_batch(const batch *t, double seconds) {
       seconds_of(ways[w], t, 1); /* wakes its threads */
       times[w][rounds] = seconds_of(ways[w], t, calls);
     }
-  const double flops = 2.0 * t->side * t->side * t->side * t->count;
+  const double flops = 2.0 * t->m * t->n * t->k * t->count;
   for (size_t w = 0; w < MOST_WAYS; w++)
     if (ways[w]) least[w] = bench_times_of(times[w], rounds);
-  printf("%d\t%d\t%zu\t%.1f\t%.1f", t->side, t->count, rounds, least[0].median * 1e6, 1e-9 * flops / least[0].median);
+  printf("%c%c\t%d\t%d\t%d\t%d\t%zu\t%.2f\t%.1f", t->ta == PLAIN ? 'n' : 't', t->tb == PLAIN ? 'n' : 't', t->m, t->n,
+         t->k, t->count, rounds, least[0].median * 1e6, 1e-9 * flops / least[0].median);
   for (size_t w = 1; w < MOST_WAYS; w++) printf("\t%.2f", ways[w] ? least[w].median / least[0].median : 0.0);
   for (size_t w = 1; w < MOST_WAYS; w++) printf("\t%.2f", ways[w] ? least[w].least / least[0].least : 0.0);
   printf("\n");
@@ -114,18 +117,43 @@ static float *matrices(size_t floats, uint64_t seed) {
   return p;
 }
 
-static void time_shape(batch t, int side, int count, double seconds) {
-  const size_t s = (size_t)side, one = s * s, all = one * (size_t)count;
-  if (all * sizeof(float) > MOST_BYTES) return;
-  float *const a = matrices(all, 1), *const b = matrices(all, 2), *const c = matrices(all, 3);
-  t.side = side, t.count = count, t.a = a, t.b = b, t.c = c;
-  t.task = hx_matmul_batched(s, s, s, a, one, b, one, c, one, (size_t)count);
-  t.tasks = malloc((size_t)count * sizeof *t.tasks);
-  if (!t.tasks) return;
-  for (size_t i = 0; i < (size_t)count; i++) t.tasks[i] = hx_matmul(s, s, s, a + i * one, b + i * one, c + i * one);
+static void time_shape(batch t, double seconds) {
+  const size_t m = (size_t)t.m, n = (size_t)t.n, k = (size_t)t.k, of_a = m * k, of_b = k * n, of_c = m * n,
+               count = (size_t)t.count;
+  if ((of_a + of_b + of_c) * count * sizeof(float) > 3 * MOST_BYTES) return;
+  float *const a = matrices(of_a * count, 1), *const b = matrices(of_b * count, 2),
+               *const c = matrices(of_c * count, 3);
+  const bool ta = t.ta == TRANSPOSED, tb = t.tb == TRANSPOSED;
+  t.a = a, t.b = b, t.c = c, t.lda = ta ? t.m : t.k, t.ldb = tb ? t.k : t.n;
+  t.task = hx_matmul_batched(m, n, k, a, of_a, b, of_b, c, of_c, count);
+  t.task.matmul.trans_a = ta, t.task.matmul.trans_b = tb;
+  t.task.matmul.lda = (size_t)t.lda, t.task.matmul.ldb = (size_t)t.ldb;
+  t.tasks = malloc(count * sizeof *t.tasks);
+  if (!t.tasks) fputs("time_batches: no memory\n", stderr), exit(1);
+  for (size_t i = 0; i < count; i++) {
+    t.tasks[i] = hx_matmul(m, n, k, a + i * of_a, b + i * of_b, c + i * of_c);
+    t.tasks[i].matmul.trans_a = ta, t.tasks[i].matmul.trans_b = tb;
+    t.tasks[i].matmul.lda = (size_t)t.lda, t.tasks[i].matmul.ldb = (size_t)t.ldb;
+  }
   time_batch(&t, seconds);
   free(t.tasks);
   free(a), free(b), free(c);
+}
+
+/* The shape of the text, or all whose m, n and k are among its numbers. */
+static void time_shapes(batch t, const char *text, double seconds) {
+  if (sscanf(text, "%dx%dx%d", &t.m, &t.n, &t.k) == 3) {
+    time_shape(t, seconds);
+    return;
+  }
+  int side[32];
+  size_t sides = 0;
+  for (const char *p = text; p && *p && sides < 32; p = strchr(p, ',') ? strchr(p, ',') + 1 : NULL)
+    side[sides++] = atoi(p);
+  for (size_t i = 0; i < sides * sides * sides; i++) {
+    t.m = side[i / sides / sides], t.n = side[i / sides % sides], t.k = side[i % sides];
+    time_shape(t, seconds);
+  }
 }
 
 static void *symbol(const char *path, const char *name) {
@@ -136,24 +164,33 @@ static void *symbol(const char *path, const char *name) {
 }
 
 int main(int argc, char **argv) {
-  int sides[16] = {16, 32, 48, 64, 96, 128, 192, 256}, counts[16] = {10, 100, 1000, 10000}, nsides = 0, ncounts = 0;
+  static const char *const usual[] = {"16", "32", "48", "64", "96", "128", "192", "256"};
+  const char *sides[16], *layouts = "nn";
+  int counts[16] = {10, 100, 1000, 10000}, nsides = 0, ncounts = 0;
   double seconds = 1;
   batch t = {.sgemm = NULL};
   void *blas = NULL, *mkl = NULL;
-  for (int o; (o = getopt(argc, argv, "s:b:m:k:n:")) != -1;) {
+  for (int o; (o = getopt(argc, argv, "s:b:m:k:n:t:")) != -1;) {
     if (o == 's') seconds = strtod(optarg, NULL);
     if (o == 'b') blas = symbol(optarg, "cblas_sgemm");
     if (o == 'm') mkl = symbol(optarg, "cblas_sgemm_batch_strided");
-    if (o == 'k' && nsides < 16) sides[nsides++] = atoi(optarg);
+    if (o == 'k' && nsides < 16) sides[nsides++] = optarg;
     if (o == 'n' && ncounts < 16) counts[ncounts++] = atoi(optarg);
+    if (o == 't') layouts = optarg;
     if (o == '?') return 2;
   }
   memcpy(&t.sgemm, &blas, sizeof blas);
   memcpy(&t.sgemm_batch, &mkl, sizeof mkl);
   if (hx_open(&t.hx, NULL) != HX_OK) return fprintf(stderr, "time_batches: %s\n", hx_error_detail()), 1;
-  printf("side\tcount\trounds\tus\tGFLOP/s\tmany\tloop\tBLAS\tMKL\tmany, loop, BLAS, MKL (least)\n");
-  for (int i = 0; i < (nsides ? nsides : 8); i++)
-    for (int j = 0; j < (ncounts ? ncounts : 4); j++) time_shape(t, sides[i], counts[j], seconds);
+  printf("layout\tm\tn\tk\tcount\trounds\tus\tGFLOP/s\tmany\tloop\tBLAS\tMKL\tmany, loop, BLAS, MKL (least)\n");
+  for (const char *l = layouts; l; l = strchr(l, ',') ? strchr(l, ',') + 1 : NULL) {
+    t.ta = l[0] == 't' ? TRANSPOSED : PLAIN, t.tb = l[0] && l[1] == 't' ? TRANSPOSED : PLAIN;
+    for (int i = 0; i < (nsides ? nsides : 8); i++)
+      for (int j = 0; j < (ncounts ? ncounts : 4); j++) {
+        t.count = counts[j];
+        time_shapes(t, nsides ? sides[i] : usual[i], seconds);
+      }
+  }
   hx_close(t.hx);
   return 0;
 }

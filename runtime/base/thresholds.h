@@ -13,13 +13,17 @@
 
 /* m*n*k, and each of m, n, k, up to which scalar code is used: vectors would need masks. */
 #define HX__TINY_UNITS ((size_t)8)
-/* m*n*k up to which a product of few rows or columns is computed like other small ones, in place by tiles, and the same
- * for a product with one column. For 2 to 4 rows of C more would be faster with AVX-512, and slower for few columns
- * with AVX2. */
+/* The columns for each of two to four rows of C, up to which such a product is computed like other small ones, by tiles
+ * that read contiguous rows of B in place; m*n*k up to which other products of few rows or columns are, those whose B is
+ * packed for the tiles, and those with one column. */
+#define HX__FEW_ROWS_COLUMNS ((size_t)16)
 #define HX__FEW_UNITS ((size_t)2048)
+#define HX__FEW_PACKED_UNITS ((size_t)512)
 #define HX__ONE_COLUMN_UNITS ((size_t)256)
-/* m*n*k up to which reading B in place is faster than packing it. */
+/* m*n*k up to which reading B in place is faster than packing it; and, if its rows are not contiguous, packing a strip at
+ * a time on the stack. */
 #define HX__IN_PLACE_UNITS ((size_t)160 * 160 * 160)
+#define HX__STRIP_UNITS ((size_t)1 << 19)
 /* Columns of C up to which rows of A are read in place, because packing A costs more. */
 #define HX__UNPACKED_A_COLUMNS ((size_t)768)
 /* Rows, or columns, of C up to which a product is thin: its large operand is read in place. With more columns, blocks

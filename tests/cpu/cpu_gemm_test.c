@@ -151,7 +151,7 @@ static void shared_shape(hx__gemm *g) {
 /* Every 4th case has a long k and small m and n, the others a short k, because the reference is slow. */
 static void random_shape(hx__gemm *g, const hx__cpu_kernels *kernels) {
   static const size_t depths[] = {511, 512, 513, 1023, 1024, 1025, 1537, 520, 700};
-  static const size_t shallow[] = {0, 1, 2, 3, 5, 7, 8, 9, 16, 31, 64, 100, 130, 257};
+  static const size_t shallow[] = {0, 1, 2, 3, 5, 7, 8, 9, 16, 31, 64, 100, 128, 129, 256, 257};
   const bool deep = random_below(4) == 0;
   if (random_below(24) == 0) {
     thin_shape(g);
