@@ -67,7 +67,7 @@ static void multiply(const batch *given, hx__blas_caller caller) {
     b->size = &one;
   }
   hx__blas_call call;
-  hx__blas_batch_begin(&call, g, *b->size);
+  hx__blas_gemm_begin(&call, g, *b->size);
   call.by_hx = call.by_hx && offload(b, &call);
   if (!call.by_hx) forward(b);
   if (call.logs)

@@ -4,8 +4,8 @@
 #include "blas/blas.h"
 #include "blas/covered.h"
 
-/* A product with a shorter side is thin. Many thin ones are faster by hx, and many are slower, most of all those with a
- * transposed A, whose rows hx reads across (docs/measurements/blas.tsv). */
+/* A product with a shorter side is thin. Many thin ones are faster by hx, and many are slower, most of all those with
+ * both matrices transposed (docs/measurements/blas.tsv, blas-zen4.tsv). */
 #define SHORTEST_SIDE 32
 #define SHORTEST_SIDE_TRANSPOSED 64
 /* In a batch, whose products hx divides among all threads: docs/measurements/batches-small.tsv. */
@@ -27,12 +27,11 @@ static int check(hx__blas_trans ta, hx__blas_trans tb, int m, int n, int k, int 
 
 static inline bool is_shorter(int m, int n, int k, int least) { return (m < least) | (n < least) | (k < least); }
 
-/* Whether a product is thin whatever A is. */
+/* Whether a product is thin whatever is transposed. */
 static inline bool is_thin(int m, int n, int k) { return is_shorter(m, n, k, SHORTEST_SIDE); }
 
-static inline hx__blas_routine routine_of(hx__blas_trans ta, int m, int n, int k) {
-  const int least = ta == HX__PLAIN ? SHORTEST_SIDE : SHORTEST_SIDE_TRANSPOSED;
-  return is_shorter(m, n, k, least) ? HX__BLAS_SGEMM_THIN : HX__BLAS_SGEMM;
+static inline int shortest_side(hx__blas_trans ta, hx__blas_trans tb) {
+  return ta == HX__PLAIN || tb == HX__PLAIN ? SHORTEST_SIDE : SHORTEST_SIDE_TRANSPOSED;
 }
 
 static inline uint64_t units_of(int m, int n, int k) { return hx__blas_units((uint64_t)m, (uint64_t)n, (uint64_t)k); }
@@ -43,24 +42,20 @@ static inline bool forwards(hx__blas_trans ta, hx__blas_trans tb, int m, int n, 
   const int rows_a = ta == HX__TRANSPOSED ? k : m, rows_b = tb == HX__TRANSPOSED ? n : k;
   const bool right = (ta != HX__NO_SUCH_TRANS) & (tb != HX__NO_SUCH_TRANS) & ((m | n | k) >= 0) & (lda >= rows_a) &
                      (ldb >= rows_b) & (ldc >= m) & (lda > 0) & (ldb > 0) & (ldc > 0);
-  return right && hx__blas_forwards(routine_of(ta, m, n, k), units_of(m, n, k));
+  const bool thin = is_shorter(m, n, k, shortest_side(ta, tb));
+  return right && hx__blas_forwards(thin ? HX__BLAS_SGEMM_THIN : HX__BLAS_SGEMM, units_of(m, n, k));
 }
 
 int hx__blas_gemm_check(const hx__blas_gemm *g) {
   return check(g->transa, g->transb, *g->m, *g->n, *g->k, *g->lda, *g->ldb, *g->ldc);
 }
 
-void hx__blas_gemm_begin(hx__blas_call *call, const hx__blas_gemm *g) {
-  hx__blas_call_begin(call, routine_of(g->transa, *g->m, *g->n, *g->k), units_of(*g->m, *g->n, *g->k));
-}
-
-void hx__blas_batch_begin(hx__blas_call *call, const hx__blas_gemm *g, int size) {
-  const uint64_t one = units_of(*g->m, *g->n, *g->k);
-  uint64_t all;
-  if (__builtin_mul_overflow(one, (uint64_t)size, &all)) all = UINT64_MAX;
-  const bool thin = is_shorter(*g->m, *g->n, *g->k, SHORTEST_SIDE_OF_BATCH);
-  const hx__blas_routine of_many = thin ? HX__BLAS_SGEMM_THIN : HX__BLAS_SGEMM;
-  hx__blas_call_begin(call, size == 1 ? routine_of(g->transa, *g->m, *g->n, *g->k) : of_many, all);
+void hx__blas_gemm_begin(hx__blas_call *call, const hx__blas_gemm *g, int size) {
+  const int least = size == 1 ? shortest_side(g->transa, g->transb) : SHORTEST_SIDE_OF_BATCH;
+  const bool thin = is_shorter(*g->m, *g->n, *g->k, least);
+  uint64_t units;
+  if (__builtin_mul_overflow(units_of(*g->m, *g->n, *g->k), (uint64_t)size, &units)) units = UINT64_MAX;
+  hx__blas_call_begin(call, thin ? HX__BLAS_SGEMM_THIN : HX__BLAS_SGEMM, units);
 }
 
 hx_task hx__blas_gemm_task(const hx__blas_gemm *g) {
@@ -88,7 +83,7 @@ static __attribute__((noinline)) void multiply(const hx__blas_gemm *g, hx__blas_
   }
   if (hx__blas_gemm_is_empty(g)) return;
   hx__blas_call call;
-  hx__blas_gemm_begin(&call, g);
+  hx__blas_gemm_begin(&call, g, 1);
   if (call.by_hx) {
     const hx_task task = hx__blas_gemm_task(g);
     call.by_hx = hx__blas_offload(&call, &task);

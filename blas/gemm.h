@@ -23,11 +23,8 @@ static inline bool hx__blas_gemm_is_empty(const hx__blas_gemm *g) {
   return *g->m == 0 || *g->n == 0 || ((*g->alpha == 0 || *g->k == 0) && *g->beta == 1);
 }
 
-/* hx__blas_call_begin with the row of thresholds.inc and the units of a product. */
-void hx__blas_gemm_begin(hx__blas_call *call, const hx__blas_gemm *g);
-
-/* The same for a batch of `size` such products. */
-void hx__blas_batch_begin(hx__blas_call *call, const hx__blas_gemm *g, int size);
+/* hx__blas_call_begin with the row of thresholds.inc and the units of `size` such products. */
+void hx__blas_gemm_begin(hx__blas_call *call, const hx__blas_gemm *g, int size);
 
 /* The task of a product whose arguments are right. */
 hx_task hx__blas_gemm_task(const hx__blas_gemm *g);
