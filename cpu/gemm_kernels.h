@@ -219,12 +219,20 @@ static void gemm_packed(const hx__gemm *g, hx__gemm_blocking blocking, const hx_
   }
 }
 
-/* Small products of one panel. Contiguous rows of B are read in place. Of another B a strip at a time is packed on the
- * stack. */
+/* Whether a B whose rows are not contiguous is packed on the stack, a strip at a time: that of a small product; and
+ * that of a short k and a narrow C, unless C is tall and gemm_thin reads contiguous rows of A in place. */
+static bool strip_takes(const hx__gemm *g) {
+  if (g->k > least(HX__PANEL, GEMM_NEAR_STRIP / GEMM_NR)) return false;
+  const bool narrow = least(g->m, g->n) <= HX__STRIP_LINES && (g->n > g->m || g->a_cs != 1);
+  if (g->k <= HX__STRIP_K && narrow) return true;
+  return g->m <= HX__STRIP_UNITS && g->n <= HX__STRIP_UNITS && g->m * g->n * g->k <= HX__STRIP_UNITS;
+}
+
+/* Products of one panel whose tiles read A in place, and B, or a strip of it. */
 static bool direct_takes(const hx__gemm *g) {
-  const size_t units = g->b_cs == 1 ? HX__IN_PLACE_UNITS : HX__STRIP_UNITS;
-  const size_t k = g->b_cs == 1 ? HX__PANEL : least(HX__PANEL, GEMM_NEAR_STRIP / GEMM_NR);
-  return g->k <= k && g->m <= units && g->n <= units && g->m * g->n * g->k <= units;
+  if (g->b_cs != 1) return strip_takes(g);
+  return g->k <= HX__PANEL && g->m <= HX__IN_PLACE_UNITS && g->n <= HX__IN_PLACE_UNITS &&
+         g->m * g->n * g->k <= HX__IN_PLACE_UNITS;
 }
 
 /* How many vectors the next strip of an operand in place has if `rest` columns remain. A strip is not widened by half a

@@ -25,6 +25,8 @@ CASES = [
     ("HX__FEW_UNITS", 2048, 1, "2x64x12", "2x96x16"),
     ("HX__FEW_PACKED_UNITS", 512, 1, "nt:3x16x8", "nt:3x32x8"),
     ("HX__STRIP_UNITS", 1 << 19, 1, "nt:64x96x64", "nt:96x112x64"),
+    ("HX__STRIP_K", 24, 1, "nt:24x4000x18", "nt:24x4000x36"),
+    ("HX__STRIP_LINES", 48, 1, "nt:36x4000x16", "nt:72x4000x16"),
     ("HX__ONE_COLUMN_UNITS", 256, 1, "16x1x12", "24x1x16"),
     ("HX__IN_PLACE_UNITS", 160**3, 1, "144x144x144", "192x192x192"),
     ("HX__UNPACKED_A_COLUMNS", 768, 1, "384x576x384", "384x1152x384"),

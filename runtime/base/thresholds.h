@@ -20,10 +20,13 @@
 #define HX__FEW_UNITS ((size_t)2048)
 #define HX__FEW_PACKED_UNITS ((size_t)512)
 #define HX__ONE_COLUMN_UNITS ((size_t)256)
-/* m*n*k up to which reading B in place is faster than packing it; and, if its rows are not contiguous, packing a strip at
- * a time on the stack. */
+/* m*n*k up to which reading B in place is faster than packing it. */
 #define HX__IN_PLACE_UNITS ((size_t)160 * 160 * 160)
+/* If rows of B are not contiguous: m*n*k up to which it is packed a strip at a time on the stack; and k, and the fewer
+ * of rows and columns of C, up to which it is whatever their number. */
 #define HX__STRIP_UNITS ((size_t)1 << 19)
+#define HX__STRIP_K ((size_t)24)
+#define HX__STRIP_LINES ((size_t)48)
 /* Columns of C up to which rows of A are read in place, because packing A costs more. */
 #define HX__UNPACKED_A_COLUMNS ((size_t)768)
 /* Rows, or columns, of C up to which a product is thin: its large operand is read in place. With more columns, blocks

@@ -134,6 +134,14 @@ static void thin_shape(hx__gemm *g) {
   }
 }
 
+/* A narrow C, and k around the bound up to which a strip of B is packed for it on the stack. */
+static void narrow_shape(hx__gemm *g) {
+  static const size_t narrow[] = {5, 16, 24, 47, 48, 49}, others[] = {500, 1201, 3000}, depths[] = {1, 7, 23, 24, 25};
+  const size_t few = narrow[random_below(COUNT(narrow))], many = others[random_below(COUNT(others))];
+  const bool wide = random_below(2);
+  g->m = wide ? few : many, g->n = wide ? many : few, g->k = depths[random_below(COUNT(depths))];
+}
+
 /* One column more than full tiles have, rows around a block of them, k around panels. */
 static void edge_shape(hx__gemm *g) {
   static const size_t rows[] = {65, 66, 80, 127, 129, 200}, columns[] = {41, 49, 65, 97}, depths[] = {512, 513, 1030};
@@ -155,6 +163,10 @@ static void random_shape(hx__gemm *g, const hx__cpu_kernels *kernels) {
   const bool deep = random_below(4) == 0;
   if (random_below(24) == 0) {
     thin_shape(g);
+    return;
+  }
+  if (random_below(32) == 0) {
+    narrow_shape(g);
     return;
   }
   if (random_below(48) == 0) {
