@@ -60,7 +60,8 @@ def build(folder):
     with open(os.path.join(folder, "runtime/base/config.c"), "a") as config:
         names = ", ".join('"%s"' % case[0] for case in CASES)
         values = ", ".join(str(case[1]) for case in CASES)
-        config.write("""
+        config.write(
+            """
 #include <stdlib.h>
 #include <string.h>
 size_t hx__fit[] = {%s};
@@ -71,7 +72,9 @@ __attribute__((constructor)) static void read_fit(void) {
     if (strncmp(fit, fit_names[i], strcspn(fit, "=")) == 0 && fit_names[i][strcspn(fit, "=")] == 0)
       hx__fit[i] = strtoul(strchr(fit, '=') + 1, NULL, 0);
 }
-""" % (values, names))
+"""
+            % (values, names)
+        )
     subprocess.run(["bazel", "build", "//bench:hx-bench", "//bench/fit:time_batches"], cwd=folder, check=True)
     for program in ("bench/hx-bench", "bench/fit/time_batches"):
         subprocess.run(["cp", "-fL", os.path.join(folder, "bazel-bin", program), folder], check=True)
@@ -80,9 +83,13 @@ __attribute__((constructor)) static void read_fit(void) {
 def least_time_of_batch(bench, threads, task, fit):
     layout, shape = task.split(":")
     program = os.path.join(os.path.dirname(bench) or ".", "time_batches")
-    out = subprocess.run([program, "-s", "0.2", "-n", "100", "-t", layout, "-k", shape], stdout=subprocess.PIPE, text=True,
-                         env={**os.environ, "FIT": fit, "HX_DEVICES": "cpu", "OMP_NUM_THREADS": str(threads)},
-                         check=True).stdout
+    out = subprocess.run(
+        [program, "-s", "0.2", "-n", "100", "-t", layout, "-k", shape],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "FIT": fit, "HX_DEVICES": "cpu", "OMP_NUM_THREADS": str(threads)},
+        check=True,
+    ).stdout
     return float(list(csv.DictReader(io.StringIO(out), delimiter="\t"))[-1]["us"]) * 1e-6
 
 
@@ -90,8 +97,21 @@ def least_time(bench, threads, task, fit):
     if ":" in task:
         return least_time_of_batch(bench, threads, task, fit)
     verb = ["matmul"] if "x" in task else ["reduce", "--op", "sum", "--type", "f32"]
-    command = [bench, *verb, "--devices", "cpu", "--threads", str(threads), "--size", task, "--seconds", "0.05",
-               "--quiet", "--csv", "-"]
+    command = [
+        bench,
+        *verb,
+        "--devices",
+        "cpu",
+        "--threads",
+        str(threads),
+        "--size",
+        task,
+        "--seconds",
+        "0.05",
+        "--quiet",
+        "--csv",
+        "-",
+    ]
     out = subprocess.run(command, env={**os.environ, "FIT": fit}, stdout=subprocess.PIPE, text=True, check=True).stdout
     row = list(csv.DictReader(io.StringIO(out)))[-1]
     assert row["verified"] == "true", (task, fit)

@@ -13,9 +13,9 @@
 
 /* m*n*k, and each of m, n, k, up to which scalar code is used: vectors would need masks. */
 #define HX__TINY_UNITS ((size_t)8)
-/* The columns for each of two to four rows of C, up to which such a product is computed like other small ones, by tiles
- * that read contiguous rows of B in place; m*n*k up to which other products of few rows or columns are, those whose B is
- * packed for the tiles, and those with one column. */
+/* The columns for each of two to four rows of C, up to which such a product is computed like other small ones, by
+ * tiles that read contiguous rows of B in place; m*n*k up to which other products of few rows or columns are, those
+ * whose B is packed for the tiles, and those with one column. */
 #define HX__FEW_ROWS_COLUMNS ((size_t)16)
 #define HX__FEW_UNITS ((size_t)2048)
 #define HX__FEW_PACKED_UNITS ((size_t)512)

@@ -49,7 +49,7 @@ static void *keep_summing(void *unused) {
 /* Forks while other threads are inside calls: the child continues with the CPU, or executes another program. */
 static void fork_in_flight(void) {
   enum { FORKS = 40 };
-#ifdef __SANITIZE_ADDRESS__ /* gcc 12's allocator leaves locked, in a child, what another thread had locked at the fork */
+#ifdef __SANITIZE_ADDRESS__ /* its allocator leaves locked, in a child, what another thread had locked at the fork */
   printf("fork_in_flight: left out, because a child of this sanitizer may wait for ever in malloc\n");
   return;
 #endif
