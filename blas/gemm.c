@@ -4,11 +4,12 @@
 #include "blas/blas.h"
 #include "blas/covered.h"
 
-/* A product with a shorter side is thin. Many thin ones are faster by hx, and many are slower, most of all those with
- * both matrices transposed (docs/measurements/blas.tsv, blas-zen4.tsv). */
+/* A product with a shorter side is thin. Many thin ones are faster by hx, and many are slower. With both matrices
+ * transposed those with AVX2 are slower most often, with AVX-512 those of a batch (docs/measurements/blas-zen4.tsv,
+ * batches-small.tsv). */
 #define SHORTEST_SIDE 32
 #define SHORTEST_SIDE_TRANSPOSED 64
-/* In a batch, whose products hx divides among all threads: docs/measurements/batches-small.tsv. */
+/* In a batch: its products have no call each, and are divided among the threads, while a forwarded one is a loop. */
 #define SHORTEST_SIDE_OF_BATCH 8
 
 static inline int at_least_one(int n) { return n > 1 ? n : 1; }
@@ -30,8 +31,9 @@ static inline bool is_shorter(int m, int n, int k, int least) { return (m < leas
 /* Whether a product is thin whatever is transposed. */
 static inline bool is_thin(int m, int n, int k) { return is_shorter(m, n, k, SHORTEST_SIDE); }
 
-static inline int shortest_side(hx__blas_trans ta, hx__blas_trans tb) {
-  return ta == HX__PLAIN || tb == HX__PLAIN ? SHORTEST_SIDE : SHORTEST_SIDE_TRANSPOSED;
+static inline int shortest_side(hx__blas_trans ta, hx__blas_trans tb, int size) {
+  if (ta != HX__PLAIN && tb != HX__PLAIN) return SHORTEST_SIDE_TRANSPOSED;
+  return size == 1 ? SHORTEST_SIDE : SHORTEST_SIDE_OF_BATCH;
 }
 
 static inline uint64_t units_of(int m, int n, int k) { return hx__blas_units((uint64_t)m, (uint64_t)n, (uint64_t)k); }
@@ -42,7 +44,7 @@ static inline bool forwards(hx__blas_trans ta, hx__blas_trans tb, int m, int n, 
   const int rows_a = ta == HX__TRANSPOSED ? k : m, rows_b = tb == HX__TRANSPOSED ? n : k;
   const bool right = (ta != HX__NO_SUCH_TRANS) & (tb != HX__NO_SUCH_TRANS) & ((m | n | k) >= 0) & (lda >= rows_a) &
                      (ldb >= rows_b) & (ldc >= m) & (lda > 0) & (ldb > 0) & (ldc > 0);
-  const bool thin = is_shorter(m, n, k, shortest_side(ta, tb));
+  const bool thin = is_shorter(m, n, k, shortest_side(ta, tb, 1));
   return right && hx__blas_forwards(thin ? HX__BLAS_SGEMM_THIN : HX__BLAS_SGEMM, units_of(m, n, k));
 }
 
@@ -51,8 +53,7 @@ int hx__blas_gemm_check(const hx__blas_gemm *g) {
 }
 
 void hx__blas_gemm_begin(hx__blas_call *call, const hx__blas_gemm *g, int size) {
-  const int least = size == 1 ? shortest_side(g->transa, g->transb) : SHORTEST_SIDE_OF_BATCH;
-  const bool thin = is_shorter(*g->m, *g->n, *g->k, least);
+  const bool thin = is_shorter(*g->m, *g->n, *g->k, shortest_side(g->transa, g->transb, size));
   uint64_t units;
   if (__builtin_mul_overflow(units_of(*g->m, *g->n, *g->k), (uint64_t)size, &units)) units = UINT64_MAX;
   hx__blas_call_begin(call, thin ? HX__BLAS_SGEMM_THIN : HX__BLAS_SGEMM, units);

@@ -83,8 +83,8 @@ typedef struct hx__cpu_kernels {
   /* Bytes of scratch that one thread can use for a product of at most m x n x k; 0: none. The scratch must be aligned
    * to 64 bytes. */
   size_t (*gemm_scratch_bytes)(hx__gemm_blocking blocking, size_t m, size_t n, size_t k);
-  /* Computes the product without scratch if it is small enough; otherwise does nothing and returns false. m, n, k > 0,
-   * alpha != 0. */
+  /* Computes the product without scratch if it is small or narrow enough; otherwise does nothing and returns false.
+   * m, n, k > 0, alpha != 0. */
   bool (*gemm_direct)(const hx__gemm *g);
   /* Computes one block of a product on the calling thread. packed_a, packed_b: NULL: the operand is packed here if that
    * pays. scratch: may be NULL; the product then takes longer and has the same bits. */

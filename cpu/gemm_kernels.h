@@ -17,7 +17,7 @@
 #include "runtime/base/thresholds.h"
 
 #define GEMM_ROW_GAP ((size_t)16)      /* floats between copied rows: one cache line */
-#define GEMM_NEAR_STRIP ((size_t)4096) /* floats of a strip of B on the stack of a small call */
+#define GEMM_NEAR_STRIP ((size_t)4096) /* floats of a strip of B on the stack */
 
 /* A block of B fills three eighths of L2. A panel of A has 2 MiB: it passes through L2 once for each block of B. The
  * sizes were measured on Zen 5 and Sapphire Rapids: docs/measurements/cpu-block-sizes.tsv and cpu-blocking.tsv. */
@@ -219,11 +219,12 @@ static void gemm_packed(const hx__gemm *g, hx__gemm_blocking blocking, const hx_
   }
 }
 
-/* Whether a B whose rows are not contiguous is packed on the stack, a strip at a time: that of a small product; and
- * that of a short k and a narrow C, unless C is tall and gemm_thin reads contiguous rows of A in place. */
+/* Whether a B whose rows are not contiguous is packed on the stack, a strip at a time: that of a small product, and
+ * that of a narrow one with a short k. Not if C is tall and the rows of A are contiguous, because gemm_thin prefetches
+ * them; and not if a tall C has more than few strips, because each strip reads all of A again. */
 static bool strip_takes(const hx__gemm *g) {
   if (g->k > least(HX__PANEL, GEMM_NEAR_STRIP / GEMM_NR)) return false;
-  const bool narrow = least(g->m, g->n) <= HX__STRIP_LINES && (g->n > g->m || g->a_cs != 1);
+  const bool narrow = g->n > g->m ? g->m <= HX__STRIP_ROWS : g->n <= HX__THIN_COLUMNS && g->a_cs != 1;
   if (g->k <= HX__STRIP_K && narrow) return true;
   return g->m <= HX__STRIP_UNITS && g->n <= HX__STRIP_UNITS && g->m * g->n * g->k <= HX__STRIP_UNITS;
 }

@@ -2,7 +2,7 @@
 """Tests of what is installed, and programs over libhx_blas."""
 
 # Programs that are linked to a libblas.so.3, which is libhx_blas.
-_BLAS_PROGRAMS = ["calls", "errors"]
+_BLAS_PROGRAMS = ["calls", "errors", "limits"]
 
 # What ./hx install needs, besides what a test of it names.
 _INSTALLED = [

@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measures what the sizes of runtime/base/thresholds.h gain: thresholds.py build FOLDER | thresholds.py time BENCH [ROUNDS]
 
-build makes FOLDER/hx-bench and FOLDER/time_batches from a copy of the committed tree, in which the environment variable FIT="NAME=VALUE" sets
-one of the sizes. time measures two tasks for each of them, in turns: one between half its value and its value, with
-half the value, and one between its value and twice that, with twice the value. So the other task differs from the
-first in that one decision alone. The smallest of the rounds' least times counts. A ratio above 1 means that the
-current value is faster. The output is the table of docs/measurements/thresholds.tsv.
+build makes FOLDER/hx-bench and FOLDER/time_batches from a copy of the committed tree, in which the environment variable
+FIT="NAME=VALUE" sets one of the sizes. time measures two tasks for each of them, in turns: one between half its value
+and its value, with half the value, and one between its value and twice that, with twice the value. So the other task
+differs from the first in that one decision alone. The smallest of the rounds' least times counts (of a batch: of their
+medians). A ratio above 1 means that the current value is faster. The output is the table of
+docs/measurements/threshold-neighbours.tsv.
 """
 import csv
 import io
@@ -26,7 +27,7 @@ CASES = [
     ("HX__FEW_PACKED_UNITS", 512, 1, "nt:3x16x8", "nt:3x32x8"),
     ("HX__STRIP_UNITS", 1 << 19, 1, "nt:64x96x64", "nt:96x112x64"),
     ("HX__STRIP_K", 24, 1, "nt:24x4000x18", "nt:24x4000x36"),
-    ("HX__STRIP_LINES", 48, 1, "nt:36x4000x16", "nt:72x4000x16"),
+    ("HX__STRIP_ROWS", 48, 1, "nt:36x4000x16", "nt:72x4000x16"),
     ("HX__ONE_COLUMN_UNITS", 256, 1, "16x1x12", "24x1x16"),
     ("HX__IN_PLACE_UNITS", 160**3, 1, "144x144x144", "192x192x192"),
     ("HX__UNPACKED_A_COLUMNS", 768, 1, "384x576x384", "384x1152x384"),

@@ -22,7 +22,7 @@
 
 enum { MOST_WAYS = 5, MOST_ROUNDS = 2001, LEAST_ROUNDS = 5, ALIGN = 64 };
 enum { ROW_MAJOR = 101, PLAIN = 111, TRANSPOSED = 112 }; /* of cblas.h */
-#define MOST_BYTES ((size_t)1 << 30)                     /* of an operand */
+#define MOST_FLOATS ((size_t)1 << 28)                    /* of an operand */
 #define SAMPLE_SECONDS 1e-3
 
 typedef void sgemm_fn(int order, int ta, int tb, int m, int n, int k, float alpha, const float *a, int lda,
@@ -120,7 +120,7 @@ static float *matrices(size_t floats, uint64_t seed) {
 static void time_shape(batch t, double seconds) {
   const size_t m = (size_t)t.m, n = (size_t)t.n, k = (size_t)t.k, of_a = m * k, of_b = k * n, of_c = m * n,
                count = (size_t)t.count;
-  if ((of_a + of_b + of_c) * count * sizeof(float) > 3 * MOST_BYTES) return;
+  if (of_a > MOST_FLOATS / count || of_b > MOST_FLOATS / count || of_c > MOST_FLOATS / count) return;
   float *const a = matrices(of_a * count, 1), *const b = matrices(of_b * count, 2),
                *const c = matrices(of_c * count, 3);
   const bool ta = t.ta == TRANSPOSED, tb = t.tb == TRANSPOSED;
@@ -140,7 +140,7 @@ static void time_shape(batch t, double seconds) {
   free(a), free(b), free(c);
 }
 
-/* The shape of the text, or all whose m, n and k are among its numbers. */
+/* The shape of the text, MxNxK, or all whose m, n and k are among its numbers, which commas separate. */
 static void time_shapes(batch t, const char *text, double seconds) {
   if (sscanf(text, "%dx%dx%d", &t.m, &t.n, &t.k) == 3) {
     time_shape(t, seconds);
@@ -148,8 +148,14 @@ static void time_shapes(batch t, const char *text, double seconds) {
   }
   int side[32];
   size_t sides = 0;
-  for (const char *p = text; p && *p && sides < 32; p = strchr(p, ',') ? strchr(p, ',') + 1 : NULL)
-    side[sides++] = atoi(p);
+  for (const char *p = text; p; p = *p ? p + 1 : NULL) {
+    char *end;
+    const long n = strtol(p, &end, 10);
+    if (n <= 0 || n > 1 << 14 || (*end && *end != ',') || sides == 32)
+      fprintf(stderr, "time_batches: %s: no shape\n", text), exit(2);
+    side[sides++] = (int)n;
+    p = end;
+  }
   for (size_t i = 0; i < sides * sides * sides; i++) {
     t.m = side[i / sides / sides], t.n = side[i / sides % sides], t.k = side[i % sides];
     time_shape(t, seconds);

@@ -13,20 +13,22 @@
 
 /* m*n*k, and each of m, n, k, up to which scalar code is used: vectors would need masks. */
 #define HX__TINY_UNITS ((size_t)8)
-/* The columns for each of two to four rows of C, up to which such a product is computed like other small ones, by
- * tiles that read contiguous rows of B in place; m*n*k up to which other products of few rows or columns are, those
- * whose B is packed for the tiles, and those with one column. */
+/* With two to four rows of C, and contiguous rows of B: tiles compute up to this many columns for each row of C. */
 #define HX__FEW_ROWS_COLUMNS ((size_t)16)
+/* Other products of few rows or columns are computed by tiles up to this m*n*k; */
 #define HX__FEW_UNITS ((size_t)2048)
+/* the same if B has to be packed; */
 #define HX__FEW_PACKED_UNITS ((size_t)512)
+/* and with one column. */
 #define HX__ONE_COLUMN_UNITS ((size_t)256)
 /* m*n*k up to which reading B in place is faster than packing it. */
 #define HX__IN_PLACE_UNITS ((size_t)160 * 160 * 160)
-/* If rows of B are not contiguous: m*n*k up to which it is packed a strip at a time on the stack; and k, and the fewer
- * of rows and columns of C, up to which it is whatever their number. */
+/* If rows of B are not contiguous: m*n*k up to which B is packed a strip at a time on the stack. */
 #define HX__STRIP_UNITS ((size_t)1 << 19)
+/* With a k of up to HX__STRIP_K it is, whatever m*n*k is, if a wide C has up to HX__STRIP_ROWS rows, or a tall one up
+ * to HX__THIN_COLUMNS columns. */
 #define HX__STRIP_K ((size_t)24)
-#define HX__STRIP_LINES ((size_t)48)
+#define HX__STRIP_ROWS ((size_t)48)
 /* Columns of C up to which rows of A are read in place, because packing A costs more. */
 #define HX__UNPACKED_A_COLUMNS ((size_t)768)
 /* Rows, or columns, of C up to which a product is thin: its large operand is read in place. With more columns, blocks

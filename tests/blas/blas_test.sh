@@ -1,10 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# blas_test.sh LIBHX_BLAS LIBBLAS CALLS ERRORS LIBHX: libhx_blas.so over the BLAS of this system, by LD_PRELOAD and as
-# libblas.so.3. netlib's testers (Debian's libblas-test) and random calls, without a device and with fixed shares on PoCL.
+# blas_test.sh LIBHX_BLAS LIBBLAS CALLS ERRORS LIMITS LIBHX: libhx_blas.so over the BLAS of this system, by LD_PRELOAD and
+# as libblas.so.3. netlib's testers (Debian's libblas-test) and random calls, without a device and with fixed shares on
+# PoCL. Which calls hx computes.
 set -eu
 preload=$(readlink -f "$1") alternative=$(readlink -f "$2") calls=$(readlink -f "$3") errors=$(readlink -f "$4")
-hx=$(dirname "$(readlink -f "$5")")
+limits=$(readlink -f "$5") hx=$(dirname "$(readlink -f "$6")")
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 cd "$scratch"
@@ -80,6 +81,14 @@ random near 20 HX_OFFLOAD=disabled
 random exact 20 HXBLAS_MIN=0 HX_DEVICES=cpu
 random exact 6 "$pocl" HX_DEVICES=cpu,pocl HX_SPLIT=0.5
 random exact 6 "$pocl" HX_DEVICES=pocl HX_OFFLOAD=mandatory
+
+# Calls on both sides of the limits of the table in docs/BLAS.md: which of them hx computes.
+if env "LD_LIBRARY_PATH=$scratch/alternative:$hx" HX_DEVICES=cpu HX_LOG=info "$limits" >want 2>calls; then
+  sed -n 's/^hx: info: .* ms, forwarded to .*/forwarded/p; s/^hx: info: .* ms, cpu.*/hx/p' calls >got
+  if diff want got; then pass; else fail "limits: $(cat calls)"; fi
+else
+  fail 'limits'
+fi
 
 # The program's own handlers of wrong arguments, whatever is covered.
 for library in libblas.so.3 libopenblas.so.0; do

@@ -182,17 +182,22 @@ static void one_batch(dice *d) {
   float *const a = array(d, count * (size_t)stridea + (size_t)(m * k)), *const b = array(d, count * (size_t)strideb);
   float *const c = array(d, total), *const old = malloc(total * sizeof *old);
   memcpy(old, c, total * sizeof *c);
+  const bool ta = roll(d, 2), tb = roll(d, 2); /* by rows; Fortran's interface gets the operands in reverse */
+  const int ct = ta ? T : N, dt = tb ? T : N, lda = ta ? m : k, ldb = tb ? k : n;
   if (from_c == 1)
-    cblas_sgemm_batch_strided(ROWS, N, N, m, n, k, alpha, a, k, stridea, b, n, strideb, beta, c, n, stridec, size);
+    cblas_sgemm_batch_strided(ROWS, ct, dt, m, n, k, alpha, a, lda, stridea, b, ldb, strideb, beta, c, n, stridec,
+                              size);
   else if (from_c)
-    cblas_sgemm_batch_strided(COLUMNS, N, N, n, m, k, alpha, b, n, strideb, a, k, stridea, beta, c, n, stridec, size);
+    cblas_sgemm_batch_strided(COLUMNS, dt, ct, n, m, k, alpha, b, ldb, strideb, a, lda, stridea, beta, c, n, stridec,
+                              size);
   else
-    sgemm_batch_strided("N", "N", &n, &m, &k, &alpha, b, &n, &strideb, a, &k, &stridea, &beta, c, &n, &stridec, &size);
+    sgemm_batch_strided(tb ? "T" : "N", ta ? "T" : "N", &n, &m, &k, &alpha, b, &ldb, &strideb, a, &lda, &stridea, &beta,
+                        c, &n, &stridec, &size);
   for (int i = 0; i < size; i++) {
     const ptrdiff_t at = (ptrdiff_t)i * stridec;
     const struct hx_matmul_args g = {
-        (size_t)m,       (size_t)n, (size_t)k, (size_t)k, (size_t)n, (size_t)n, a + i * stridea,
-        b + i * strideb, c + at,    alpha,     beta,      false,     false};
+        (size_t)m,       (size_t)n, (size_t)k, (size_t)lda, (size_t)ldb, (size_t)n, a + i * stridea,
+        b + i * strideb, c + at,    alpha,     beta,        ta,          tb};
     check_matrix("sgemm_batch_strided", &g, old + at, c + at, (size_t)(m * n), 0, !(alpha == 0 && beta == 1));
   }
   free(a), free(b), free(c), free(old);

@@ -136,7 +136,8 @@ static void thin_shape(hx__gemm *g) {
 
 /* A narrow C, and k around the bound up to which a strip of B is packed for it on the stack. */
 static void narrow_shape(hx__gemm *g) {
-  static const size_t narrow[] = {5, 16, 24, 47, 48, 49}, others[] = {500, 1201, 3000}, depths[] = {1, 7, 23, 24, 25};
+  static const size_t narrow[] = {5, 16, 24, 32, 33, 47, 48, 49}, others[] = {500, 1201, 3000},
+                      depths[] = {1, 7, 23, 24, 25};
   const size_t few = narrow[random_below(COUNT(narrow))], many = others[random_below(COUNT(others))];
   const bool wide = random_below(2);
   g->m = wide ? few : many, g->n = wide ? many : few, g->k = depths[random_below(COUNT(depths))];
