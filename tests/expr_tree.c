@@ -216,7 +216,8 @@ static void put_node(tree *t, const node *n, int least) {
       break;
     case BINARY:
       put_node(t, n->kid[0], precedence(n));
-      snprintf(text, sizeof text, draw(t, 2) ? " %s " : "%s", binary[n->which].text);
+      /* x - -y is not x--y, and 0xe + 1 is not 0xe+1 */
+      snprintf(text, sizeof text, draw(t, 2) || precedence(n) == 12 ? " %s " : "%s", binary[n->which].text);
       put(t, text);
       if (draw(t, 10) == 0) put(t, " /* a\ncomment */ ");
       put_node(t, n->kid[1], precedence(n) + 1);

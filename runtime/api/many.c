@@ -84,6 +84,7 @@ static hx_status check_list(list *l) {
   p->effort = (uint64_t)p->count * CHECK_EFFORT;
   p->compute = check_tasks;
   hx__pieces_run(p);
+  atomic_store_explicit(&p->chunks, 0, memory_order_relaxed); /* nothing has been computed */
   const size_t wrong = atomic_load(&l->wrong);
   if (wrong == NONE) return HX_OK;
   const hx_status s = hx__task_check(&l->tasks[wrong], &w);

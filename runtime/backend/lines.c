@@ -62,8 +62,11 @@ static bool is_packed(const hx__work *w) {
   const hx__lines *const l = &w->lines;
   return w->n == 1 || (l->stride == 1 && (w->fields->op != HX_DOT || l->y_stride == 1));
 }
-static bool is_adjacent(const hx__work *w) {
-  return w->lines.line_stride == 1 && (w->fields->op != HX_DOT || w->lines.y_line_stride == 1);
+/* Whether the lines are columns of a matrix: side by side, and no row reaches into the next one. */
+static bool is_columns(const hx__work *w) {
+  const hx__lines *const l = &w->lines;
+  return l->line_stride == 1 && l->stride >= l->count &&
+         (w->fields->op != HX_DOT || (l->y_line_stride == 1 && l->y_stride >= l->count));
 }
 
 /* The same leaf of `count` lines. */
@@ -83,7 +86,7 @@ static void compute_across(const hx__lines_place *p, const hx__work *w, const le
     p->kernels->lines->rows[f->op][f->type](v->x, l->line_stride, v->y, l->y_line_stride, v->count, v->n, slots);
     return;
   }
-  if (l->across && is_adjacent(w) && p->kernels->lines->columns[f->op][f->type](&columns, slots)) return;
+  if (l->across && is_columns(w) && p->kernels->lines->columns[f->op][f->type](&columns, slots)) return;
   for (size_t i = 0; i < v->count; i++)
     slots[i] = gather_leaf(p, w, v->x + i * l->line_stride, v->y ? v->y + i * l->y_line_stride : NULL, v->n);
 }

@@ -209,12 +209,23 @@ static bool is_function(const parser *p) {
 }
 
 /* Reads a new name. */
+/* Words of C that no variable has as its name. */
+static bool is_keyword(const source *s) {
+  static const char *const words[] = {
+      "auto",   "break",  "case",   "char",   "continue", "default", "do",       "double",   "else",  "enum",
+      "extern", "for",    "goto",   "if",     "inline",   "long",    "register", "restrict", "short", "signed",
+      "sizeof", "static", "struct", "switch", "typedef",  "union",   "void",     "volatile", "while"};
+  for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+    if (hx__source_is_word(s, words[i])) return true;
+  return false;
+}
+
 static token parse_new_name(parser *p) {
   const token where = p->s.token;
   const quoted q = hx__source_quote(&p->s, &where);
   if (where.kind != TOKEN_NAME)
     hx__source_fail(&p->s, &where, "a name is expected before %s", q.text);
-  else if (is_type_word(&p->s) || is_function(p))
+  else if (is_type_word(&p->s) || is_function(p) || is_keyword(&p->s))
     hx__source_fail(&p->s, &where, "%s cannot be a name", q.text);
   else if (find_name(p, &where))
     hx__source_fail(&p->s, &where, "%s is declared twice", q.text);

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "runtime/expr/source.h"
 
+#include <fenv.h>
 #include <locale.h>
 #include <math.h>
 #include <stdarg.h>
@@ -53,7 +54,7 @@ static size_t skip_blanks(const char *text, size_t i) {
     while (text[i] == ' ' || (text[i] >= '\t' && text[i] <= '\r')) i++;
     if (text[i] != '/') return i;
     if (text[i + 1] == '/') {
-      while (text[i] && text[i] != '\n') i++;
+      while (text[i] && (text[i] != '\n' || text[i - 1] == '\\')) i++; /* C joins a line with the next one */
     } else if (text[i + 1] == '*') {
       const char *const end = strstr(text + i + 2, "*/");
       if (!end) return i;
@@ -66,18 +67,27 @@ static size_t skip_blanks(const char *text, size_t i) {
 
 /* A number as C's preprocessor sees it: letters, digits, points, and signs after an exponent's letter. */
 static size_t number_length(const char *p) {
-  const bool hexadecimal = p[0] == '0' && (p[1] | 32) == 'x';
   size_t n = 0;
   while (is_digit(p[n]) || is_letter(p[n]) || p[n] == '.' ||
-         (n && (p[n] == '+' || p[n] == '-') && (p[n - 1] | 32) == (hexadecimal ? 'p' : 'e')))
+         (n && (p[n] == '+' || p[n] == '-') && ((p[n - 1] | 32) == 'e' || (p[n - 1] | 32) == 'p')))
     n++;
   return n;
+}
+
+/* Rounded to nearest, whatever the program has set: glibc looks at the control word of the x87. */
+static float nearest_float(const char *digits, char **end, locale_t c) {
+  fenv_t caller;
+  fegetenv(&caller);
+  fesetround(FE_TONEAREST);
+  const float value = strtof_l(digits, end, c);
+  fesetenv(&caller);
+  return value;
 }
 
 static void read_float(source *s, token *t, const char *digits) {
   char *end = NULL;
   const locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0); /* glibc: a constant, nothing is allocated */
-  const float value = c ? strtof_l(digits, &end, c) : 0.0f;
+  const float value = c ? nearest_float(digits, &end, c) : 0.0f;
   if (c) freelocale(c);
   const bool whole = !strpbrk(digits, ".eEpP"); /* 1f, which C does not know */
   if (!end || end == digits || whole || (strcmp(end, "f") != 0 && strcmp(end, "F") != 0)) {
@@ -146,6 +156,10 @@ static void read_sign(source *s, token *t) {
   t->bits = SIGN_OF((unsigned char)p[0], t->length == 2 ? (unsigned char)p[1] : 0);
   if (p[0] == '/' && p[1] == '*')
     hx__source_fail(s, t, "a comment begins here and does not end");
+  else if (p[0] == p[1] && (p[0] == '+' || p[0] == '-'))
+    hx__source_fail(s, t,
+                    "%c%c changes a variable in C, and nothing can be changed here: write a blank between the signs",
+                    p[0], p[0]);
   else if (!strchr("+-*/%<>&|^~!=?:(),;", p[0]))
     hx__source_fail(s, t, "the character '%c' (0x%02x) has no meaning here", p[0] >= ' ' && p[0] < 127 ? p[0] : '?',
                     (unsigned char)p[0]);

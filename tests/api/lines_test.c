@@ -30,7 +30,7 @@ typedef struct array {
   uint32_t *p;
 } array;
 
-typedef enum layout { ROWS, COLUMNS, STRIDED, OVERLAPPING, ANY, LAYOUTS } layout;
+typedef enum layout { ROWS, COLUMNS, STRIDED, OVERLAPPING, OVERLAPPING_COLUMNS, ANY, LAYOUTS } layout;
 
 static void set_strides(array *a, layout layout, size_t lines, size_t n) {
   static const size_t gaps[] = {0, 0, 1, 3, 5, 64}, steps[] = {1, 2, 3, 7};
@@ -47,6 +47,9 @@ static void set_strides(array *a, layout layout, size_t lines, size_t n) {
       break;
     case OVERLAPPING:
       a->line_stride = 1 + draw(n), a->stride = 1;
+      break;
+    case OVERLAPPING_COLUMNS:
+      a->line_stride = 1, a->stride = 1 + draw(lines);
       break;
     default:
       a->line_stride = line_step, a->stride = lines * line_step + gap;

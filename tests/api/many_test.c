@@ -203,6 +203,8 @@ static void check_alike(float share) {
   CHECK(memcmp(c, want, ROOM * sizeof *c) == 0 && memcmp(got, wanted, n * sizeof *got) == 0, "share %g: other results",
         (double)share);
   if (has_devices && share == 1.0f) CHECK(report.gpu_share > 0.9, "the device's part is %g", report.gpu_share);
+  for (uint32_t d = 0; d < report.device_count; d++)
+    CHECK(report.device[d].units > 0, "device %u is in the report and did nothing", report.device[d].index);
   free(c);
   free(want);
 }

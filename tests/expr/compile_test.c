@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * hx_compile: constant expressions have the value that C gives them, or docs/USER_KERNELS.md if C leaves it open; every
  * error is refused with its line and column; limits are sentences; and what a task of a kernel refuses. */
+#include <fenv.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -106,6 +107,10 @@ static const golden goldens[] = {
     {"int t = 2.9f; int u = t * t; return u + 1;", HX_I32, 5},
     {"const unsigned t = 1u; t;", HX_U32, 1},
     {"/* a */ 1 // b\n + 2", HX_I32, 3},
+    {"1 // b \\\n + 2\n + 4", HX_I32, 5},
+    {"1 - -1", HX_I32, 2},
+    {"0.1f", HX_F32, 0x3dcccccdu},
+    {"16777217.0f", HX_F32, 0x4b800000u},
     {"\t1\n\r\n+\v\f2 ", HX_I32, 3},
 };
 
@@ -138,6 +143,13 @@ typedef struct refusal {
 static const refusal refusals[] = {
     {"", NULL, NULL, "text 1:1: an expression is expected before the end"},
     {"  \n ", NULL, NULL, "text 2:2: an expression is expected before the end"},
+    {"--x", "float x", NULL,
+     "text 1:1: -- changes a variable in C, and nothing can be changed here: write a blank between the signs"},
+    {"x ++", "float x", NULL,
+     "text 1:3: ++ changes a variable in C, and nothing can be changed here: write a blank between the signs"},
+    {"0x1e+3", NULL, NULL, "text 1:1: 0x1e+3 is not a number"},
+    {"float if = 1; if", NULL, NULL, "text 1:7: 'if' cannot be a name"},
+    {"1", "float sizeof", NULL, "inputs 1:7: 'sizeof' cannot be a name"},
     {"1 +", NULL, NULL, "text 1:4: an expression is expected before the end"},
     {"1 + * 2", NULL, NULL, "text 1:5: an expression is expected before '*'"},
     {"(1", NULL, NULL, "text 1:3: ')' is expected before the end"},
@@ -249,8 +261,8 @@ static void check_limit(char *text, const char *words) {
 static void check_limits(void) {
   check_limit(repeated("x", "                ", 1000, ""), NULL);
   check_limit(repeated("x", "                ", 1024, ""), "text 1:1: 16385 bytes, and 16384 is the limit");
-  check_limit(repeated("", "-", 63, "x"), NULL);
-  check_limit(repeated("", "-", 64, "x"),
+  check_limit(repeated("", "!", 63, "x"), NULL);
+  check_limit(repeated("", "!", 64, "x"),
               "text 1:65: more than 64 brackets, operators and conditions inside one another");
   check_limit(repeated("", "(", 100000 / 8, "x"), "more than 64");
   check_limit(repeated("", "x?1:", 62, "2"), NULL);
@@ -369,6 +381,11 @@ static void check_arguments(void) {
 int main(void) {
   hx = open_or_exit(NULL);
   check_goldens();
+  fesetround(FE_UPWARD);
+  check_goldens();
+  fesetround(FE_DOWNWARD);
+  check_goldens();
+  fesetround(FE_TONEAREST);
   check_refusals();
   check_limits();
   check_arguments();
