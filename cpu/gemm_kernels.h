@@ -260,6 +260,7 @@ GEMM_INLINE void direct_tiles(const hx__gemm *g, float *strip) {
   for (size_t j = 0; j < g->n; j += t.nr) {
     const size_t rest = g->n - j, vectors = least(free_vectors(rest), fit);
     const size_t most = vectors > GEMM_NV ? GEMM_WIDE_MR : vectors == 1 ? GEMM_TALL : GEMM_FREE_MR;
+    // NOLINTNEXTLINE(clang-analyzer-core.DivideZero): m is at least 1
     const size_t tiles = (g->m + most - 1) / most, rows = g->m / tiles, longer = g->m % tiles;
     t.a = g->a;
     t.b = g->b + j;
