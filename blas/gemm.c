@@ -4,12 +4,13 @@
 #include "blas/blas.h"
 #include "blas/covered.h"
 
-/* A product with a shorter side is thin. Many thin ones are faster by hx, and many are slower. With both matrices
- * transposed those with AVX2 are slower most often, with AVX-512 those of a batch (docs/measurements/blas-zen4.tsv,
- * batches-small.tsv). */
+/* A product with a shorter side is thin. hx is faster for many thin products and slower for many. If both matrices are
+ * transposed, it is slower for larger ones, too: for single products with AVX2 (docs/measurements/blas-zen4.tsv), and
+ * for batches with AVX-512 (batches-small.tsv). */
 #define SHORTEST_SIDE 32
 #define SHORTEST_SIDE_TRANSPOSED 64
-/* In a batch: its products have no call each, and are divided among the threads, while a forwarded one is a loop. */
+/* Of a batch: hx needs one call for all of its products and divides them among its threads. A forwarded batch takes a
+ * call for each product. */
 #define SHORTEST_SIDE_OF_BATCH 8
 
 static inline int at_least_one(int n) { return n > 1 ? n : 1; }

@@ -15,18 +15,18 @@
 #define HX__TINY_UNITS ((size_t)8)
 /* With two to four rows of C, and contiguous rows of B: tiles compute up to this many columns for each row of C. */
 #define HX__FEW_ROWS_COLUMNS ((size_t)16)
-/* Other products of few rows or columns are computed by tiles up to this m*n*k; */
+/* Tiles compute other products of few rows or columns up to this m*n*k. */
 #define HX__FEW_UNITS ((size_t)2048)
-/* the same if B has to be packed; */
+/* The same for products whose B has to be packed for the tiles. */
 #define HX__FEW_PACKED_UNITS ((size_t)512)
-/* and with one column. */
+/* The same for products with one column. */
 #define HX__ONE_COLUMN_UNITS ((size_t)256)
 /* m*n*k up to which reading B in place is faster than packing it. */
 #define HX__IN_PLACE_UNITS ((size_t)160 * 160 * 160)
-/* If rows of B are not contiguous: m*n*k up to which B is packed a strip at a time on the stack. */
+/* If the rows of B are not contiguous, B is packed on the stack, a strip at a time, up to this m*n*k. */
 #define HX__STRIP_UNITS ((size_t)1 << 19)
-/* With a k of up to HX__STRIP_K it is, whatever m*n*k is, if a wide C has up to HX__STRIP_ROWS rows, or a tall one up
- * to HX__THIN_COLUMNS columns. */
+/* It is also packed so, for any m*n*k, if k is at most HX__STRIP_K and C is narrow: a wide C of at most HX__STRIP_ROWS
+ * rows, or a tall one of at most HX__THIN_COLUMNS columns. */
 #define HX__STRIP_K ((size_t)24)
 #define HX__STRIP_ROWS ((size_t)48)
 /* Columns of C up to which rows of A are read in place, because packing A costs more. */

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # blas_test.sh LIBHX_BLAS LIBBLAS CALLS ERRORS LIMITS LIBHX: libhx_blas.so over the BLAS of this system, by LD_PRELOAD and
 # as libblas.so.3. netlib's testers (Debian's libblas-test) and random calls, without a device and with fixed shares on
-# PoCL. Which calls hx computes.
+# PoCL. Then which calls hx computes, and which it forwards.
 set -eu
 preload=$(readlink -f "$1") alternative=$(readlink -f "$2") calls=$(readlink -f "$3") errors=$(readlink -f "$4")
 limits=$(readlink -f "$5") hx=$(dirname "$(readlink -f "$6")")
