@@ -128,6 +128,7 @@ typedef struct hx__request {
   bool *joined; /* reductions: a stream that computes all slices in one chunk may join them, write only the first slot
                    of each field and set this. NULL: every slot is wanted */
   hx__resident_output *resident; /* products and maps: where C stays on the device; NULL: it goes to the host */
+  bool heap_scratch; /* The CPU takes scratch memory from the heap: the caller's stack may be nearly used up. */
   hx__copy_threads copy_threads;
   hx__chunk upcoming; /* the stream's next chunk will lie in this range, as far as is known; empty: unknown */
 } hx__request;

@@ -10,6 +10,9 @@
 
 _Static_assert(HX_MAX_INPUTS == HX__EXPR_INPUTS && HX_MAX_PARAMETERS == HX__EXPR_PARAMETERS, "hx_map.h has them, too");
 
+/* What a deep text calls once must not take stack in each of its levels. */
+#define NEVER_INLINED __attribute__((noinline))
+
 static unsigned parse_expression(parser *p);
 
 /* Functions of floats convert their arguments, as C's prototypes do. */
@@ -74,40 +77,30 @@ static void declare(parser *p, unsigned value, const token *where, const char *t
 static unsigned parse_body(parser *p);
 
 /* exp, log and others: their text, with the argument as x. */
-static unsigned parse_elementary(parser *p, const char *text, const char *name, const token *where) {
+static NEVER_INLINED unsigned parse_elementary(parser *p, const char *text, const char *name, const token *where) {
   hx__source_advance(&p->s);
   hx__source_expect(&p->s, '(');
   const unsigned argument = hx__converted(p, where, parse_expression(p), HX_F32);
   hx__source_expect(&p->s, ')');
   if (p->s.status != HX_OK) return 0;
   const source outer = p->s;
-  const unsigned names = p->name_count, scope = p->scope, depth = p->depth;
+  const unsigned names = p->name_count, scope = p->scope, depth = p->depth, waiting = p->waiting;
   const bool inside = p->elementary;
   p->scope = names;
-  p->depth = 0;
+  p->depth = p->waiting = 0;
   p->elementary = true;
   hx__source_begin(&p->s, name, text);
   declare(p, argument, &(token){.length = 1}, "x");
   const unsigned v = parse_body(p);
   const bool failed = p->s.status != HX_OK;
   p->s = outer;
-  p->name_count = names, p->scope = scope, p->depth = depth;
+  p->name_count = names, p->scope = scope, p->depth = depth, p->waiting = waiting;
   p->elementary = inside;
   if (failed) hx__source_fail(&p->s, where, "%s needs more values or names than are left", name);
   return failed ? 0 : v;
 }
 
-static unsigned parse_name(parser *p) {
-  const token where = p->s.token;
-  const function *const f = hx__function_at(p);
-  if (f) return parse_call(p, f, &where);
-  const char *elementary_name, *const elementary = hx__elementary_at(&p->s, &elementary_name);
-  if (elementary) return parse_elementary(p, elementary, elementary_name, &where);
-  const name *const n = find_name(p, &where);
-  if (n) {
-    hx__source_advance(&p->s);
-    return n->value;
-  }
+static NEVER_INLINED unsigned fail_on_unknown_name(parser *p, token where) {
   const quoted q = hx__source_quote(&p->s, &where);
   const bool is_type = is_type_word(&p->s);
   hx__source_advance(&p->s);
@@ -117,6 +110,23 @@ static unsigned parse_name(parser *p) {
     hx__source_fail(&p->s, &where, "%s is not a function; docs/USER_KERNELS.md lists them", q.text);
   else
     hx__source_fail(&p->s, &where, "%s is not an input, a parameter or a variable", q.text);
+  return 0;
+}
+
+static NEVER_INLINED unsigned parse_name(parser *p) {
+  const token where = p->s.token;
+  const function *const f = hx__function_at(p);
+  if (f) return parse_call(p, f, &where);
+  const char *elementary_name, *const elementary = hx__elementary_at(&p->s, &elementary_name);
+  if (elementary) return parse_elementary(p, elementary, elementary_name, &where);
+  const name *const n = find_name(p, &where);
+  if (!n) return fail_on_unknown_name(p, where);
+  hx__source_advance(&p->s);
+  return n->value;
+}
+
+static NEVER_INLINED unsigned fail_without_expression(parser *p, const token *where) {
+  hx__source_fail(&p->s, where, "an expression is expected before %s", hx__source_quote(&p->s, where).text);
   return 0;
 }
 
@@ -141,8 +151,7 @@ static unsigned parse_primary(parser *p) {
     case TOKEN_END:
       break;
   }
-  hx__source_fail(&p->s, &where, "an expression is expected before %s", hx__source_quote(&p->s, &where).text);
-  return 0;
+  return fail_without_expression(p, &where);
 }
 
 static unsigned parse_unary(parser *p);
@@ -161,18 +170,21 @@ static unsigned parse_unary_inside(parser *p) {
     return hx__apply_unary(p, &where, where.bits, parse_unary(p));
   }
   if (where.bits != '(') return parse_primary(p);
-  source after = p->s; /* a cast, or an expression in brackets? */
+  const size_t next = p->s.next; /* a cast, or an expression in brackets? */
   hx__source_advance(&p->s);
   const hx_type type = accept_type(p);
   if (type) return parse_cast(p, &where, type);
-  if (p->s.status == HX_OK) p->s = after;
+  if (p->s.status == HX_OK) p->s.token = where, p->s.next = next;
   return parse_primary(p);
 }
 
+static void go_deeper(parser *p, const token *where) {
+  if (p->depth++ > HX__EXPR_DEPTH)
+    hx__source_fail(&p->s, where, "more than %u brackets, operators and conditions inside one another", HX__EXPR_DEPTH);
+}
+
 static unsigned parse_unary(parser *p) {
-  if (++p->depth > HX__EXPR_DEPTH)
-    hx__source_fail(&p->s, &p->s.token, "more than %u brackets, operators and conditions inside one another",
-                    HX__EXPR_DEPTH);
+  go_deeper(p, &p->s.token);
   const unsigned v = p->s.status == HX_OK ? parse_unary_inside(p) : 0;
   p->depth--;
   return v;
@@ -183,7 +195,10 @@ static unsigned parse_binary(parser *p, unsigned least) {
   for (const binary_operator *o; (o = hx__operator_at(p, least)) != NULL;) {
     const token where = p->s.token;
     hx__source_advance(&p->s);
+    if (p->waiting++ == HX__EXPR_WAITING)
+      hx__source_fail(&p->s, &where, "more than %u operators wait for their second operand", HX__EXPR_WAITING);
     const unsigned b = parse_binary(p, o->precedence + 1);
+    p->waiting--;
     a = hx__apply_binary(p, &where, o, a, b);
   }
   return a;
@@ -193,9 +208,7 @@ static unsigned parse_expression(parser *p) {
   const unsigned condition = parse_binary(p, 1);
   const token where = p->s.token;
   if (!hx__source_accept(&p->s, '?')) return condition;
-  if (++p->depth > HX__EXPR_DEPTH)
-    hx__source_fail(&p->s, &where, "more than %u brackets, operators and conditions inside one another",
-                    HX__EXPR_DEPTH);
+  go_deeper(p, &where);
   unsigned a = parse_expression(p);
   hx__source_expect(&p->s, ':');
   unsigned b = parse_expression(p);

@@ -9,6 +9,7 @@
 /* Limits that keep the compiler's time and stack small. */
 #define HX__EXPR_BYTES 16384u /* of a text */
 #define HX__EXPR_DEPTH 64u    /* brackets, unary operators and conditions inside one another */
+#define HX__EXPR_WAITING 128u /* operators that wait for their second operand */
 #define HX__EXPR_NAMES 128u   /* inputs, parameters and local variables */
 
 /* The thread has entered the canonical floating-point state. HX_INVALID_ARGUMENT with the place of the error. */

@@ -17,6 +17,7 @@ typedef struct parser {
   hx__expr *e;
   name names[HX__EXPR_NAMES];
   unsigned name_count, depth;
+  unsigned waiting; /* operators whose second operand is being read */
   unsigned scope;  /* the first name that is visible */
   bool elementary; /* the text is one of elementary.c */
 } parser;

@@ -188,7 +188,7 @@ static void begin_progress(hx__run_state *run) {
 }
 
 hx_status hx__run(hx__device_table *table, const hx__plan *plan, const hx__work *work, hx_report *report) {
-  hx__run_state run; /* 12 KB. Only the members that every call needs are cleared. */
+  hx__run_state run; /* 16 KB. Only the members that every call needs are cleared. */
   memset(&run, 0, offsetof(hx__run_state, returned));
   run.table = table, run.plan = plan, run.work = work;
   hx__device *const alone = sole_device(table, plan);
@@ -208,7 +208,8 @@ hx_status hx__run(hx__device_table *table, const hx__plan *plan, const hx__work 
     hx__fail(HX_OUT_OF_MEMORY, "no memory for the partials of %zu fields of %zu leaves", work->nfields,
              hx__work_slots(work));
   } else {
-    run.cpu.request = (hx__request){.work = work, .kernels = table->kernels, .slots = slots, .joined = &run.joined};
+    run.cpu.request = (hx__request){
+        .work = work, .kernels = table->kernels, .slots = slots, .joined = &run.joined, .heap_scratch = true};
     if (hx__slots_are_values(work)) run.cpu.request.slots = (uint64_t *)(void *)work->out;
     run.cpu.request.resident = stays ? &run.resident : NULL;
     hx__memory_claim_outputs(table->memory, work);

@@ -228,28 +228,50 @@ static void thread_cancelled_in_a_call(void) {
 
 enum { STACK_BYTES = SANITIZED ? 1 << 20 : 64 << 10, PAINT = 0x5a };
 
+/* The deepest texts that the compiler takes: brackets around functions, and the operators of each precedence. */
+static void deepest_texts(char brackets[256], char operators[2048]) {
+  enum { DEPTH = 64, PRECEDENCES = 10, NESTED = 128 / PRECEDENCES };
+  memset(brackets, 0, 256);
+  memset(operators, 0, 2048);
+  memset(brackets, '(', DEPTH - 2); /* and those of two functions */
+  strcat(brackets, "erff(expf(x) * tanhf(y))");
+  memset(brackets + strlen(brackets), ')', DEPTH - 2);
+  for (int i = 0; i < NESTED; i++) strcat(operators, "0||0&&0|0^0&0==0<0<<0+0*(");
+  for (int i = NESTED; i < DEPTH; i++) strcat(operators, "(");
+  strcat(operators, "x != y");
+  for (int i = 0; i < DEPTH; i++) strcat(operators, ")");
+}
+
+static void call_tasks(hx_context *hx, hx_task *const tasks[], size_t count) {
+  for (size_t i = 0; i < count; i++)
+    for (float share = -1.0f; share <= 1.0f; share += 0.5f) {
+      tasks[i]->gpu_share = share;
+      CHECK_OK(hx_offload(hx, tasks[i], NULL));
+    }
+}
+
 /* The compiler at its greatest depth, and the evaluator with temporaries and a remainder. */
 static void call_kernels(hx_context *hx) {
   static float out[N];
-  char text[256] = "";
+  static char brackets[256], operators[2048];
   enum { ROWS = 5 };
   const hx_field both[] = {{.op = HX_SUM, .type = HX_F32}, {.op = HX_MAX, .type = HX_F32}};
   hx_value value, values[ROWS];
   hx_kernel *k = NULL;
-  const hx_kernel_source source = {.text = text, .inputs = "float x, float y"};
+  const hx_kernel_source source = {.text = brackets, .inputs = "float x, float y"},
+                         deep = {.text = operators, .inputs = "float x, float y"};
   const void *inputs[] = {x, x};
-  memset(text, '(', 60);
-  strcat(text, "erff(expf(x) * tanhf(y))");
-  memset(text + strlen(text), ')', 60);
+  deepest_texts(brackets, operators);
+  CHECK_OK(hx_compile(hx, &deep, &k));
+  hx_kernel_free(k);
   CHECK_OK(hx_compile(hx, &source, &k));
   for (size_t n = 1; k && n <= N; n = 3 * n + 7) {
-    const hx_task map = hx_map(k, inputs, n, NULL, out), reduce = hx_map_reduce(HX_ARGMAX, k, inputs, n, NULL, &value);
-    CHECK_OK(hx_offload(hx, &map, NULL));
-    CHECK_OK(hx_offload(hx, &reduce, NULL));
-    const hx_task fields = hx_map_reduce_fields(both, 2, k, inputs, n, NULL, values);
-    const hx_task rows = hx_map_reduce_rows(HX_ARGMAX, k, inputs, NULL, ROWS, n / ROWS + 1, NULL, values);
-    CHECK_OK(hx_offload(hx, &fields, NULL));
-    if (n + ROWS <= N) CHECK_OK(hx_offload(hx, &rows, NULL));
+    const size_t columns = n / ROWS + 1;
+    hx_task map = hx_map(k, inputs, n, NULL, out), reduce = hx_map_reduce(HX_ARGMAX, k, inputs, n, NULL, &value),
+            fields = hx_map_reduce_fields(both, 2, k, inputs, n, NULL, values),
+            rows = hx_map_reduce_rows(HX_ARGMAX, k, inputs, NULL, ROWS, columns, NULL, values),
+            columns_of = hx_reduce_columns(HX_MAX, HX_F32, x, columns, ROWS, 0, values);
+    call_tasks(hx, (hx_task *const[]){&map, &reduce, &fields, &rows, &columns_of}, ROWS * columns <= N ? 5 : 3);
   }
   hx_kernel_free(k);
 }

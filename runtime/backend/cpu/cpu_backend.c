@@ -183,10 +183,15 @@ static __attribute__((noinline)) void compute_lines_on_stack(hx__lines_place *pl
   place->scratch = NULL; /* It ends here, and the caller's place does not. */
 }
 
-/* Small tasks must not allocate; and if there is no memory, what fits on the stack is enough, but slower. */
+/* Small tasks must not allocate. */
+static bool wants_heap(const hx__request *request) {
+  return request->heap_scratch || request->work->units > HX__ONE_THREAD_ELEMENTS;
+}
+
+/* If there is no memory, what fits on the stack is enough, but slower. */
 static void compute_lines(cpu_stream *stream, const hx__request *request, hx__chunk chunk) {
   const hx__work *const w = request->work;
-  scratch *const s = w->units > HX__ONE_THREAD_ELEMENTS ? take_scratch(stream, HX__COLUMNS_SCRATCH) : NULL;
+  scratch *const s = wants_heap(request) ? take_scratch(stream, HX__COLUMNS_SCRATCH) : NULL;
   hx__lines_place place = {.kernels = stream->kernels,
                            .x = w->fields->x,
                            .y = w->fields->y,
@@ -227,11 +232,9 @@ static __attribute__((noinline)) void reduce_map_on_stack(const cpu_stream *stre
   hx__reduce_mapped(stream->kernels, w, chunk, leaf, slots);
 }
 
-/* As compute_lines: small tasks must not allocate, and larger ones have less of the stack left. */
 static void compute_map_reduction(cpu_stream *stream, const hx__request *request, hx__chunk chunk) {
   const hx__work *const w = request->work;
-  const bool small = w->units <= HX__ONE_THREAD_ELEMENTS;
-  scratch *const s = small ? NULL : take_scratch(stream, HX__LEAF * sizeof(uint32_t));
+  scratch *const s = wants_heap(request) ? take_scratch(stream, HX__LEAF * sizeof(uint32_t)) : NULL;
   uint64_t *const slots = request->slots + hx__first_slot(w, chunk.first);
   if (s) {
     hx__reduce_mapped(stream->kernels, w, chunk, s->p, slots);
