@@ -111,8 +111,8 @@ typedef struct hx__cpu_kernels {
  * fast without it, within 2 %. Other cores were not measured. */
 bool hx__cpu_prefetches(void);
 
-/* An expression as steps. False if it needs more steps or temporaries than there are. */
-bool hx__expr_code_of(const hx__expr *e, hx__expr_code *out);
+/* An expression as steps. NULL, or what it needs more of than there is: "384 steps". */
+const char *hx__expr_code_of(const hx__expr *e, hx__expr_code *out);
 
 /* The kernels for an ISA, or NULL if this build or this CPU does not have it. HX__ISA_AUTO: the fastest variant
  * (isa.c). */

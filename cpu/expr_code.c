@@ -7,6 +7,8 @@
 #include <string.h>
 
 #define NONE UINT16_MAX
+#define TEXT_OF(x) #x
+#define AS_TEXT(x) TEXT_OF(x)
 
 typedef struct coder {
   const hx__expr *e;
@@ -20,7 +22,7 @@ typedef struct coder {
   bool joined[HX__EXPR_VALUES];       /* a product that is computed by the addition after it */
   uint8_t temporary[HX__EXPR_VALUES]; /* where a value has been saved */
   bool taken[HX__EXPR_TEMPORARIES];
-  bool failed;
+  const char *exceeded; /* the first limit that was; NULL: none */
 } coder;
 
 static const hx__expr_operand no_operand = {.place = HX__PLACE_NONE};
@@ -40,9 +42,13 @@ static hx__expr_operand operand_of(const coder *c, unsigned v) {
 /* Whether it is one value for all elements. */
 static bool is_single(hx__expr_operand o) { return o.place == HX__PLACE_VALUE || o.place == HX__PLACE_PARAMETER; }
 
+static void exceed(coder *c, const char *limit) {
+  if (!c->exceeded) c->exceeded = limit;
+}
+
 static void emit(coder *c, unsigned op, unsigned form, hx__expr_operand p, hx__expr_operand q) {
   if (c->code->steps == HX__EXPR_STEPS)
-    c->failed = true;
+    exceed(c, AS_TEXT(HX__EXPR_STEPS) " steps");
   else
     c->code->step[c->code->steps++] = (hx__expr_step){.op = (uint8_t)op, .form = (uint8_t)form, .p = p, .q = q};
 }
@@ -125,8 +131,8 @@ static void use(coder *c, unsigned v) {
 static void save(coder *c, unsigned v) {
   uint8_t t = 0;
   while (t < HX__EXPR_TEMPORARIES && c->taken[t]) t++;
-  c->failed = c->failed || t == HX__EXPR_TEMPORARIES;
-  if (c->failed) return;
+  if (t == HX__EXPR_TEMPORARIES) exceed(c, AS_TEXT(HX__EXPR_TEMPORARIES) " intermediate results at the same time");
+  if (c->exceeded) return;
   c->taken[t] = true;
   c->temporary[v] = t;
   emit(c, HX__STEP_SAVE, HX__FORM_M, operand_of(c, v), no_operand);
@@ -232,7 +238,7 @@ static void code_operation(coder *c, unsigned v) {
   for (unsigned i = 0; i < operands; i++) use(c, value->arg[i]);
 }
 
-bool hx__expr_code_of(const hx__expr *e, hx__expr_code *out) {
+const char *hx__expr_code_of(const hx__expr *e, hx__expr_code *out) {
   coder c = {.e = e, .code = out, .accumulator = NONE};
   out->steps = 0;
   out->inputs = e->inputs;
@@ -251,5 +257,5 @@ bool hx__expr_code_of(const hx__expr *e, hx__expr_code *out) {
   }
   load(&c, e->result);
   emit(&c, hx__expr_type(e) == HX_F32 ? HX__STEP_END_F : HX__STEP_END_I, HX__FORM_A, no_operand, no_operand);
-  return !c.failed;
+  return c.exceeded;
 }

@@ -9,8 +9,8 @@
  *     hx_status s = hx_offload(hx, &task, NULL);
  *     hx_close(hx);
  *
- * The order of every rounding is part of this interface: docs/ARITHMETIC.md. README.md and `hx-bench env` list the
- * environment variables. Sizes are in elements unless a name ends in bytes; times are in seconds.
+ * The order of every rounding is part of this interface: docs/ARITHMETIC.md. README.md lists the environment
+ * variables. Sizes are in elements unless a name ends in bytes, times in seconds. Gaps between rows must be readable.
  *
  * Threads. Several threads may call any function at once, on one context or several, also in an OpenMP region. While a
  * task is in flight, nothing may write its inputs or touch its outputs. Tasks in flight may share inputs but no

@@ -84,7 +84,8 @@ HX_API hx_task hx_map_reduce(hx_op op, const hx_kernel *kernel, const void *cons
 /* The tasks of hx_map_reduce for several operations over the same elements, in one pass:
  *     for (f = 0; f < nfields; f++) out[f] = fields[f].op over f(x[i], y[i], ...), i < n;
  * such as the sum and the sum of squares that hx_variance needs. fields: the operation, and hx_kernel_type as type; x
- * and y are not read. nfields == 0: HX_OK. HX_INVALID_ARGUMENT: as for hx_map_reduce, or another type. */
+ * and y are not read. nfields == 0: HX_OK. hx_report counts each element once. HX_INVALID_ARGUMENT: as for
+ * hx_map_reduce, or another type. */
 HX_API hx_task hx_map_reduce_fields(const hx_field *fields, size_t nfields, const hx_kernel *kernel,
                                     const void *const inputs[], size_t n, const hx_value *parameters, hx_value *out);
 

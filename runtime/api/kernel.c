@@ -27,9 +27,8 @@ hx_status hx_compile(hx_context *hx, const hx_kernel_source *source, hx_kernel *
   hx_kernel *const k = malloc(sizeof *k);
   if (!k) return hx__fail(HX_OUT_OF_MEMORY, "no memory for a kernel");
   s = hx__expr_compile(source, &k->expr);
-  if (s == HX_OK && !hx__expr_code_of(&k->expr, &k->code))
-    s = hx__fail(HX_INVALID_ARGUMENT, "text 1:1: it needs more than %u intermediate results at a time, or %u steps",
-                 HX__EXPR_TEMPORARIES, HX__EXPR_STEPS);
+  const char *const exceeded = s == HX_OK ? hx__expr_code_of(&k->expr, &k->code) : NULL;
+  if (exceeded) s = hx__fail(HX_INVALID_ARGUMENT, "text 1:1: the whole text needs more than %s", exceeded);
   if (s == HX_OK)
     *out = k;
   else

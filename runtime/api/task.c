@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "runtime/hx_map.h"
+#include "runtime/task/task.h"
 
 _Static_assert(sizeof(struct hx_lines_args) <= sizeof(struct hx_matmul_args) &&
                    sizeof(struct hx_map_args) <= sizeof(struct hx_matmul_args) &&
@@ -135,6 +136,6 @@ hx_task hx_map_reduce(hx_op op, const hx_kernel *kernel, const void *const input
                       const hx_value *parameters, hx_value *out) {
   hx_task t = empty_task(HX_MAP);
   t.map = (struct hx_map_args){
-      .op = op ? op : (hx_op)-1, .kernel = kernel, .inputs = inputs, .n = n, .parameters = parameters, .out = out};
+      .op = op ? op : HX__NO_OP, .kernel = kernel, .inputs = inputs, .n = n, .parameters = parameters, .out = out};
   return t;
 }

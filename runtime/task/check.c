@@ -7,43 +7,38 @@
 #define ENUMERATOR(enumerator, name) [enumerator] = #enumerator,
 static const char *const enumerators[HX__OPS] = {HX__OPERATIONS(ENUMERATOR)};
 
-/* " of field 3", or "" for NO_INDEX: the task has no list of fields. */
-#define NO_INDEX SIZE_MAX
-typedef struct index_text {
-  char text[32];
-} index_text;
-
-static __attribute__((cold, noinline)) index_text field_text(size_t index) {
-  index_text p = {""};
-  if (index != NO_INDEX) snprintf(p.text, sizeof p.text, " of field %zu", index);
+__attribute__((cold, noinline)) hx__index_text hx__field_text(size_t index) {
+  hx__index_text p = {""};
+  if (index != HX__NO_INDEX) snprintf(p.text, sizeof p.text, " of field %zu", index);
   return p;
 }
 
 static hx_status check_array(const void *p, size_t n, const char *name, size_t index) {
-  if (!p) REFUSE("%s%s is NULL with n = %zu", name, field_text(index).text, n);
-  if (misaligned(p, ELEMENT)) REFUSE("%s%s is %p: not aligned to 4 bytes", name, field_text(index).text, p);
+  if (!p) REFUSE("%s%s is NULL with n = %zu", name, hx__field_text(index).text, n);
+  if (misaligned(p, ELEMENT)) REFUSE("%s%s is %p: not aligned to 4 bytes", name, hx__field_text(index).text, p);
   if ((uintptr_t)p > UINTPTR_MAX - n * ELEMENT)
-    REFUSE("%s%s is %p: wraps the address space with n = %zu", name, field_text(index).text, p, n);
+    REFUSE("%s%s is %p: wraps the address space with n = %zu", name, hx__field_text(index).text, p, n);
   return HX_OK;
 }
 
 static inline hx_status check_operation(const hx_field *f, size_t index) {
   if ((unsigned)f->op < HX_SUM || (unsigned)f->op > HX__OP_COUNT)
-    REFUSE("op%s is %d: HX_SUM to %s (1 to %u) are known", field_text(index).text, (int)f->op,
+    REFUSE("op%s is %d: HX_SUM to %s (1 to %u) are known", hx__field_text(index).text, (int)f->op,
            enumerators[HX__OP_COUNT], HX__OP_COUNT);
   if ((unsigned)f->type < HX_F32 || (unsigned)f->type > HX__TYPE_COUNT)
-    REFUSE("type%s is %d: HX_F32, HX_I32, HX_U32 (1 to 3) are known", field_text(index).text, (int)f->type);
+    REFUSE("type%s is %d: HX_F32, HX_I32, HX_U32 (1 to 3) are known", hx__field_text(index).text, (int)f->type);
   return HX_OK;
 }
 
-hx_status hx__check_op(const hx_field *field) { return check_operation(field, NO_INDEX); }
+hx_status hx__check_op(const hx_field *field, size_t index) { return check_operation(field, index); }
 const char *hx__op_enumerator(hx_op op) { return enumerators[op]; }
 
 static hx_status check_field(const hx_field *f, size_t index, size_t n) {
   hx_status s = check_operation(f, index);
   if (s != HX_OK) return s;
   if (n == 0) {
-    if (hx__needs_an_element(f->op)) REFUSE("n is 0: %s%s has no value", enumerators[f->op], field_text(index).text);
+    if (hx__needs_an_element(f->op))
+      REFUSE("n is 0: %s%s has no value", enumerators[f->op], hx__field_text(index).text);
     return HX_OK;
   }
   s = check_array(f->x, n, "x", index);
@@ -67,12 +62,12 @@ static hx_status check_reduce(hx__work *w) {
   w->needs = 0;
   for (size_t i = 0; i < w->nfields; i++) {
     const hx_field *f = &w->fields[i];
-    const size_t index = f == &w->single ? NO_INDEX : i;
+    const size_t index = f == &w->single ? HX__NO_INDEX : i;
     const hx_status s = check_field(f, index, w->n);
     if (s != HX_OK) return s;
     if (w->n && (hx__ranges_share(w->out, out_bytes, f->x, w->n * ELEMENT) ||
                  (f->op == HX_DOT && hx__ranges_share(w->out, out_bytes, f->y, w->n * ELEMENT))))
-      REFUSE("out at %p shares an element with an input%s", (void *)w->out, field_text(index).text);
+      REFUSE("out at %p shares an element with an input%s", (void *)w->out, hx__field_text(index).text);
     w->needs |= hx__need_reduce(f->op, f->type);
   }
   w->slices = w->n / HX__LEAF + (w->n % HX__LEAF != 0);
@@ -101,7 +96,7 @@ static hx_status check_lines_array(hx__work *w, bool of_y) {
     REFUSE("%s of %zu lines of %zu elements with %sline_stride = %zu and %sstride = %zu: its bytes overflow size_t",
            name, l->count, w->n, prefix, line_stride, prefix, stride);
   l->sparse = l->sparse || elements / 2 > w->units;
-  return check_array(of_y ? w->single.y : w->single.x, elements, name, NO_INDEX);
+  return check_array(of_y ? w->single.y : w->single.x, elements, name, HX__NO_INDEX);
 }
 
 /* The elements as a matrix: exactly, if they are adjacent in one direction or there is only one line; otherwise one row
@@ -146,7 +141,7 @@ static hx_status check_lines(const struct hx_lines_args *t, hx__work *w) {
                          .y_stride = t->op == HX_DOT ? t->y_stride : t->stride};
   w->slices = 0;
   w->units = w->needs = 0;
-  hx_status s = check_operation(&w->single, NO_INDEX);
+  hx_status s = check_operation(&w->single, HX__NO_INDEX);
   if (s != HX_OK || t->lines == 0) return s;
   if (t->n == 0 && hx__needs_an_element(t->op)) REFUSE("n is 0: %s has no value", enumerators[t->op]);
   if (!t->out) REFUSE("out is NULL with lines = %zu", t->lines);

@@ -23,7 +23,15 @@ hx_status hx__check_map(const struct hx_map_args *task, hx__work *work);
 void hx__order_lines(hx__work *work);
 
 /* Whether op is known; its name. Checks of an array of n elements, and of a value with its name. */
-hx_status hx__check_op(const hx_field *field);
+hx_status hx__check_op(const hx_field *field, size_t index);
+
+/* " of field 3", or "" for HX__NO_INDEX: the task has no list of fields. */
+#define HX__NO_INDEX SIZE_MAX
+typedef struct hx__index_text {
+  char text[32];
+} hx__index_text;
+hx__index_text hx__field_text(size_t index);
+
 const char *hx__op_enumerator(hx_op op);
 static inline bool hx__needs_an_element(hx_op op) { return op >= HX_MIN && op <= HX_ARGMAX; }
 

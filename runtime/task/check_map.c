@@ -15,6 +15,8 @@ static hx_status check_array(const hx__work *w, const void *p, size_t rows, size
   if (misaligned(p, ELEMENT)) REFUSE("%s is %p: not aligned to 4 bytes", text, p);
   if (ld && ld < w->cols) REFUSE("ld of %s is %zu: less than cols = %zu", text, ld, w->cols);
   size_t elements, bytes;
+  if (rows > 1 && ld > PTRDIFF_MAX / ELEMENT / (rows - 1))
+    REFUSE("ld of %s is %zu: %zu rows overflow the address space", text, ld, rows);
   if (__builtin_mul_overflow(rows - 1, ld, &elements) || __builtin_add_overflow(elements, w->cols, &elements) ||
       __builtin_mul_overflow(elements, (size_t)ELEMENT, &bytes) || (uintptr_t)p > UINTPTR_MAX - bytes)
     REFUSE("%s is %p: wraps the address space with n = %zu", text, p, w->n);
@@ -72,7 +74,9 @@ static hx_status check_results(const struct hx_map_args *t, hx__work *w) {
   if (t->fields && hx__ranges_share(t->out, count * sizeof(hx_value), t->fields, count * sizeof *t->fields))
     REFUSE("out at %p overlaps fields at %p", t->out, (const void *)t->fields);
   for (size_t f = 0; f < w->nfields && t->n == 0; f++)
-    if (hx__needs_an_element(w->fields[f].op)) REFUSE("n is 0: %s has no value", hx__op_enumerator(w->fields[f].op));
+    if (hx__needs_an_element(w->fields[f].op))
+      REFUSE("n is 0: %s%s has no value", hx__op_enumerator(w->fields[f].op),
+             hx__field_text(t->fields ? f : HX__NO_INDEX).text);
   return t->n ? check_inputs(w, t->out, count * sizeof(hx_value)) : HX_OK;
 }
 
@@ -88,14 +92,16 @@ static void make_lines(const struct hx_map_args *t, hx__work *w) {
 static hx_status check_operations(const struct hx_map_args *t, hx__work *w) {
   const hx_type type = hx__expr_type(&t->kernel->expr);
   if (!t->fields && t->nfields) REFUSE("fields is NULL with nfields = %zu", t->nfields);
-  w->single = (hx_field){.op = t->op, .type = type};
+  w->single = (hx_field){.op = t->op == HX__NO_OP ? (hx_op)0 : t->op, .type = type};
   w->fields = t->fields ? t->fields : &w->single;
   w->nfields = t->fields ? t->nfields : 1;
   for (size_t f = 0; f < w->nfields; f++) {
-    const hx_status s = hx__check_op(&w->fields[f]);
+    const size_t index = t->fields ? f : HX__NO_INDEX;
+    const hx_status s = hx__check_op(&w->fields[f], index);
     if (s != HX_OK) return s;
     if (w->fields[f].op == HX_DOT)
-      REFUSE("op is HX_DOT, which has two arrays: write x * y in the expression and use HX_SUM");
+      REFUSE("op%s is HX_DOT, which has two arrays: write x * y in the expression and use HX_SUM",
+             hx__field_text(index).text);
     if (w->fields[f].type != type)
       REFUSE("type of fields[%zu] is %s; the kernel gives %s", f, hx__type_names[w->fields[f].type],
              hx__type_names[type]);

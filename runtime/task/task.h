@@ -3,6 +3,7 @@
 #ifndef HX_TASK_TASK_H
 #define HX_TASK_TASK_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -11,6 +12,9 @@
 #include "runtime/base/gemm.h"
 #include "runtime/base/slot.h"
 #include "runtime/base/trace.h"
+
+/* What hx_map_reduce makes of an operation that is 0, which must not make a map of the task. */
+#define HX__NO_OP ((hx_op)INT_MIN)
 
 #define HX__PLACEMENTS 32u
 #define HX__PRESENT 2u           /* the value of an operand's two bits: a device has most of it already */

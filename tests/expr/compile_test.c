@@ -261,15 +261,18 @@ static void check_limit(char *text, const char *words) {
 static void check_limits(void) {
   check_limit(repeated("x", "                ", 1000, ""), NULL);
   check_limit(repeated("x", "                ", 1024, ""), "text 1:1: 16385 bytes, and 16384 is the limit");
-  check_limit(repeated("", "!", 63, "x"), NULL);
-  check_limit(repeated("", "!", 64, "x"),
-              "text 1:65: more than 64 brackets, operators and conditions inside one another");
+  check_limit(repeated("", "!", 64, "x"), NULL);
+  check_limit(repeated("", "!", 65, "x"),
+              "text 1:66: more than 64 brackets, operators and conditions inside one another");
   check_limit(repeated("", "(", 100000 / 8, "x"), "more than 64");
-  check_limit(repeated("", "x?1:", 62, "2"), NULL);
-  check_limit(repeated("", "x?1:", 200, "2"), "text 1:255: more than 64");
+  check_limit(repeated("", "x?1:", 64, "2"), NULL);
+  check_limit(repeated("", "x?1:", 200, "2"), "text 1:259: more than 64");
+  check_limit(repeated("", "x|x&(", 63, "x|x"), "')' is expected before the end");
+  check_limit(repeated("", "x|x&(", 64, "x|x"), "text 1:322: more than 128 operators wait for their second operand");
   check_limit(repeated("x*3", "+x*3", 380, ""), NULL); /* x * 3, saved, 380 sums, the end */
-  check_limit(repeated("x*3", "+x*3", 382, ""), "or 384 steps");
-  check_limit(repeated("x*3", "+x*3", 509, ""), "or 384 steps"); /* x, 3, x * 3 and 509 sums */
+  check_limit(repeated("x*3", "+x*3", 382, ""), "text 1:1: the whole text needs more than 384 steps");
+  check_limit(repeated("x*3", "+x*3", 509, ""),
+              "text 1:1: the whole text needs more than 384 steps"); /* x, 3, x * 3 and 509 sums */
   check_limit(repeated("x*3", "+x*3", 510, ""), "text 1:2040: more than 512 values");
   char functions[400] = "0";
   for (int i = 1; i < 17; i++) sprintf(functions + strlen(functions), "+expf(x+%d)", i);
@@ -281,7 +284,7 @@ static void check_limits(void) {
   for (int i = 2; i < 40; i++) sprintf(wide + strlen(wide), "x / %d - (", i);
   strcat(wide, "x");
   for (int i = 2; i < 40; i++) strcat(wide, ")");
-  check_limit(strdup(wide), "text 1:1: it needs more than 12 intermediate results at a time");
+  check_limit(strdup(wide), "text 1:1: the whole text needs more than 12 intermediate results at the same time");
   char names[3000] = "";
   for (int i = 0; i < 127; i++) sprintf(names + strlen(names), "int v%d = x;", i);
   check_limit(repeated(names, "", 0, "v126"), NULL);
@@ -343,12 +346,19 @@ static void check_reductions(const hx_kernel *k) {
   hx_value value;
   REFUSED(hx_map_reduce(HX_SUM, NULL, inputs, 8, &a, &value), "kernel is NULL");
   REFUSED(hx_map_reduce(HX_DOT, k, inputs, 8, &a, &value), "op is HX_DOT");
-  REFUSED(hx_map_reduce((hx_op)0, k, inputs, 8, &a, &value), "HX_SUM to HX_PROD (1 to 9) are known");
+  REFUSED(hx_map_reduce((hx_op)0, k, inputs, 8, &a, &value), "op is 0: HX_SUM to HX_PROD (1 to 9) are known");
   REFUSED(hx_map_reduce((hx_op)10, k, inputs, 8, &a, &value), "op is 10");
   REFUSED(hx_map_reduce(HX_MAX, k, inputs, 0, &a, &value), "n is 0: HX_MAX has no value");
   REFUSED(hx_map_reduce(HX_SUM, k, inputs, 8, &a, NULL), "out is NULL");
   REFUSED(hx_map_reduce(HX_SUM, k, inputs, 8, &a, (hx_value *)(void *)(x + 1)), "not aligned to 8 bytes");
   REFUSED(hx_map_reduce(HX_SUM, k, inputs, 8, &a, (hx_value *)(void *)x), "shares an element with inputs[0]");
+  hx_value values[2];
+  hx_field fields[] = {{.op = HX_SUM, .type = HX_F32}, {.op = HX_DOT, .type = HX_F32}};
+  REFUSED(hx_map_reduce_fields(fields, 2, k, inputs, 8, &a, values), "op of field 1 is HX_DOT");
+  fields[1].op = (hx_op)12;
+  REFUSED(hx_map_reduce_fields(fields, 2, k, inputs, 8, &a, values), "op of field 1 is 12");
+  fields[1].op = HX_MIN;
+  REFUSED(hx_map_reduce_fields(fields, 2, k, inputs, 0, &a, values), "n is 0: HX_MIN of field 1 has no value");
 }
 
 static void check_accepted(const hx_kernel *k) {

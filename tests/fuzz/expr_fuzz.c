@@ -76,7 +76,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const hx__fpenv was = hx__fpenv_enter();
     if (hx__expr_compile(&source, &e) != HX_OK)
       check_refusal(hx_error_detail(), texts);
-    else if (hx__expr_code_of(&e, &code))
+    else if (!hx__expr_code_of(&e, &code))
       for (hx__isa isa = HX__ISA_SSE2; isa <= HX__ISA_NEON; isa++) check_values(&e, &code, isa);
     hx__fpenv_leave(was);
   }
