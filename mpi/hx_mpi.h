@@ -44,35 +44,50 @@ extern "C" {
  * HX_DEVICE_FAILED: as for hx_offload, or MPI returned an error. */
 HX_API hx_status hx_mpi_reduce(MPI_Comm comm, hx_context *hx, const hx_task *part);
 
-/* Computes C = alpha A B + beta C of matrices that the ranks of a grid hold in blocks, by SUMMA (van de Geijn and
- * Watts, 1997). A is m x k, B is k x n and C is m x n; the product has the bits of hx_offload for an hx_matmul of the
- * whole matrices:
- *     for (i < m) for (j < n) { s = 0; for (p < k) s = fma(A(i,p), B(p,j), s); C(i,j) = alpha*s + beta*C(i,j); }
+/* Computes C = alpha op(A) op(B) + beta C of matrices that the ranks of a grid hold in blocks, by SUMMA (van de Geijn
+ * and Watts, 1997). The arguments are those of ScaLAPACK's psgemm. op(A) is m x k, op(B) is k x n and C is m x n,
+ * each of them a submatrix of a larger matrix; the product has the bits of hx_offload for an hx_matmul of the whole
+ * submatrices, with trans_a and trans_b:
+ *     for (i < m) for (j < n) { s = 0; for (p < k) s = fma(op(A)(i,p), op(B)(p,j), s);
+ *                               C(i,j) = alpha*s + beta*C(i,j); }
  * k is cut into panels of 512, whose sums are added in order (docs/ARITHMETIC.md, section 7).
  * grid: a communicator of MPI_Cart_create with two dimensions, which are the rows and the columns of the grid. Its
  *   ranks are those of a BLACS grid by rows (order 'R').
+ * transa, transb: 'N' for the submatrix as it is; 'T' or 'C' if it is k x m (B: n x k) and its transpose enters.
+ * ia, ja, ib, jb, ic, jc: the row and the column of the matrix with the first element of the submatrix, from 1. They
+ *   need not be multiples of blocks.
  * desca, descb, descc: ScaLAPACK's descriptors, nine int each: DTYPE (1), CTXT (not read), M, N, MB, NB, RSRC, CSRC
- *   and LLD. Blocks may have any size, and each matrix others. The matrices may be larger than the product, which
- *   then is that of their first rows and columns (ia == ja == 1).
- * a, b, c: the local parts, by columns, LLD elements apart.
- * All ranks pass the same m, n, k, alpha, beta and descriptors, apart from CTXT and LLD. The memory stays the
- * caller's; gaps of C are not written. alpha == 0 or k == 0: A and B are not read and may be NULL. beta == 0: the old
- * C is not read. Each rank needs memory for 1024 rows and columns of its part of C; if beta is not 0, for another
- * part of C; and if the rows of A (columns of B) are not dealt out as those of C are, for its part of A (B).
+ *   and LLD. Blocks may have any size, and each matrix others.
+ * a, b, c: the local parts of the whole matrices, by columns, LLD elements apart.
+ * All ranks pass the same arguments, apart from memory, CTXT and LLD. The memory stays the caller's. Elements of C
+ * that are not in the submatrix are not written, nor are gaps. The submatrices may be of one matrix, if that of C has
+ * no element in common with the others. alpha == 0 or k == 0: A and B are not read and may be NULL. beta == 0: the
+ * old C is not read. Each rank needs memory for 1024 rows and columns of its part of C, and if beta is not 0 for
+ * another part of C. If A (B) is transposed, or its rows (columns) are not dealt out as those of C are, it needs
+ * memory for another part of A (B), and twice for what it has of 512 of its rows or columns, or of a block for each
+ * rank if that is more.
  * HX_INVALID_ARGUMENT: MPI is not initialized, or is finalized; grid is MPI_COMM_NULL or an intercommunicator (these
  *   are returned on this rank alone); grid has no Cartesian topology of two dimensions; hx, a descriptor or the
- *   memory of a part with elements is NULL; m, n or k is negative; a number of a descriptor is out of its range, or
- *   its matrix is smaller than the product; LLD is less than the rows of a rank; a pointer is not aligned to 4 bytes;
- *   c overlaps a or b; the ranks differ. Nothing has been written.
+ *   memory of a part with elements is NULL; transa or transb is no letter of N, T and C; m, n or k is negative; a
+ *   number of a descriptor is out of its range, or a submatrix is not within its matrix; LLD is less than the rows of
+ *   a rank; a pointer is not aligned to 4 bytes; c overlaps a or b, or lies among their columns with another LLD;
+ *   the ranks differ. Nothing has been written.
  * HX_OUT_OF_MEMORY: no host memory on a rank. C is unspecified.
  * HX_DEVICE_FAILED: as for hx_offload, or MPI returned an error. C is unspecified. */
+HX_API hx_status hx_mpi_gemm(MPI_Comm grid, hx_context *hx, char transa, char transb, int m, int n, int k, float alpha,
+                             const float *a, int ia, int ja, const int *desca, const float *b, int ib, int jb,
+                             const int *descb, float beta, float *c, int ic, int jc, const int *descc);
+
+/* hx_mpi_gemm of the first rows and columns of the matrices, which are not transposed: C = alpha A B + beta C.
+ *     hx_mpi_gemm(grid, hx, 'N', 'N', m, n, k, alpha, a, 1, 1, desca, b, 1, 1, descb, beta, c, 1, 1, descc)
+ * Errors are those of hx_mpi_gemm. */
 HX_API hx_status hx_mpi_matmul(MPI_Comm grid, hx_context *hx, int m, int n, int k, float alpha, const float *a,
                                const int *desca, const float *b, const int *descb, float beta, float *c,
                                const int *descc);
 
-/* Takes the place of a call of hx_mpi_reduce or hx_mpi_matmul that this rank cannot make, for example because it has no
- * data. The other ranks, which call that function, do not wait for it: all ranks get `status`, and "rank 3: why" as
- * the sentence; or those of a lower rank that failed as well. Nothing has been written.
+/* Takes the place of a call of another function that this rank cannot make, for example because it has no data. The
+ * other ranks, which call that function, do not wait for it: all ranks get `status`, and "rank 3: why" as the
+ * sentence; or those of a lower rank that failed as well. Nothing has been written.
  * status: an error. why: one sentence without a full stop; up to 480 bytes of it are told.
  * HX_INVALID_ARGUMENT: status is HX_OK or no hx_status, or why is NULL (all ranks get this instead); MPI is not
  *   initialized, or is finalized; comm is MPI_COMM_NULL or an intercommunicator (these on this rank alone).

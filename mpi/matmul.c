@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * SUMMA: for each panel of k, A's columns go along the rows of the grid and B's rows along its columns, and each rank
- * adds their product to its part of C. The panels are those of hx's arithmetic, so the chain of roundings of an element
- * is that of one machine. While a panel is multiplied the next one is on its way. */
+ * SUMMA: for each panel of k, the columns of op(A) go along the rows of the grid and the rows of op(B) along its
+ * columns, and each rank adds their product to its part of C. The panels are those of hx's arithmetic, so the chain
+ * of roundings of an element is that of one machine. While a panel is multiplied the next one is on its way. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -163,9 +163,11 @@ static void free_grid(hx__mpi_product *p) {
   if (p->column != MPI_COMM_NULL) MPI_Comm_free(&p->column);
 }
 
-hx_status hx_mpi_matmul(MPI_Comm grid, hx_context *hx, int m, int n, int k, float alpha, const float *a,
-                        const int *desca, const float *b, const int *descb, float beta, float *c, const int *descc) {
-  const hx__mpi_matmul_args args = {m, n, k, alpha, beta, a, b, c, desca, descb, descc};
+hx_status hx_mpi_gemm(MPI_Comm grid, hx_context *hx, char transa, char transb, int m, int n, int k, float alpha,
+                      const float *a, int ia, int ja, const int *desca, const float *b, int ib, int jb,
+                      const int *descb, float beta, float *c, int ic, int jc, const int *descc) {
+  const hx__mpi_gemm_args args = {transa, transb, m,  n,     k,    alpha, a,  ia, ja,   desca,
+                                  b,      ib,     jb, descb, beta, c,     ic, jc, descc};
   hx__mpi_product p = {.row = MPI_COMM_NULL, .column = MPI_COMM_NULL};
   hx_status status = hx__mpi_join(grid, &p.team);
   if (status != HX_OK) return status;
@@ -178,4 +180,9 @@ hx_status hx_mpi_matmul(MPI_Comm grid, hx_context *hx, int m, int n, int k, floa
   free(p.b.moved);
   if (status != HX__MPI_FAILED) free_grid(&p); /* else there may be broadcasts that never end */
   return status;
+}
+
+hx_status hx_mpi_matmul(MPI_Comm grid, hx_context *hx, int m, int n, int k, float alpha, const float *a,
+                        const int *desca, const float *b, const int *descb, float beta, float *c, const int *descc) {
+  return hx_mpi_gemm(grid, hx, 'N', 'N', m, n, k, alpha, a, 1, 1, desca, b, 1, 1, descb, beta, c, 1, 1, descc);
 }

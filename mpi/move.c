@@ -1,105 +1,168 @@
 /* SPDX-License-Identifier: Apache-2.0
- * If the rows of A are not dealt out as those of C are, or the columns of B not as those of C, the elements of each
- * line change places once before the product. Both sides go through lines and indices in ascending order, so a message
- * is elements without positions. */
+ * If the rows of op(A) are not dealt out as those of C are, or the columns of op(B) not as those of C, the elements
+ * of each line change places once before the product. Those of a transposed matrix always do, because its lines are
+ * dealt out across and its places along. Both sides go through lines and places in ascending order, so a message is
+ * elements without positions. */
 #include <stdlib.h>
 
 #include "mpi/panel.h"
 
 #define AT_ONCE ((size_t)1 << 30) /* elements of one exchange, which MPI counts in int */
 
+/* Where elements are before or after the exchange: the rank with a line and a place of it has the number
+ * owner(line) * line_step + owner(place) * place_step. */
+typedef struct side {
+  hx__mpi_cyclic lines, places;
+  int line_step, place_step;
+  size_t length;        /* of a line on this rank */
+  int *place_rank;      /* of each place of this rank: what its owner on the other side adds to the number */
+  int *counts, *starts; /* of what goes to, or comes from, each rank */
+  float *packed;
+} side;
+
 typedef struct exchange {
-  int *counts[2], *starts[2]; /* of what is sent (0) and received (1), for each rank */
-  float *packed[2];
+  MPI_Comm comm;
+  int ranks;
+  side before, after;
+  size_t at_once; /* lines of all ranks in one exchange */
   float *moved;
-  size_t lines, at_once; /* of this rank, and in one exchange */
-  size_t length[2];      /* of a line, before and after */
 } exchange;
 
-static void free_exchange(exchange *e) {
-  for (int side = 0; side < 2; side++) {
-    free(e->counts[side]);
-    free(e->starts[side]);
-    free(e->packed[side]);
-  }
+static void free_side(side *s) {
+  free(s->place_rank);
+  free(s->counts);
+  free(s->starts);
+  free(s->packed);
 }
 
-static bool allocate(const hx__mpi_operand *o, const hx__mpi_cyclic *places, exchange *e) {
-  const size_t ranks = (size_t)places->size, limit = AT_ONCE / (places->n + 1) + 1;
-  *e = (exchange){.lines = hx__mpi_count(&o->lines, o->lines.me), .at_once = limit < 64 ? limit : 64};
-  e->length[0] = hx__mpi_count(&o->places, o->places.me);
-  e->length[1] = hx__mpi_count(places, places->me);
-  bool did = true;
-  for (int side = 0; side < 2; side++) {
-    e->counts[side] = malloc(ranks * sizeof(int));
-    e->starts[side] = malloc(ranks * sizeof(int));
-    e->packed[side] = malloc((e->at_once * e->length[side] + 1) * sizeof(float));
-    did = did && e->counts[side] && e->starts[side] && e->packed[side];
+/* Lines that were dealt out across are then dealt out along, each panel to all ranks. */
+static exchange describe(const hx__mpi_team *team, const hx__mpi_operand *o, const hx__mpi_cyclic *places) {
+  exchange e = {.comm = o->across, .ranks = places->size};
+  e.before = (side){.lines = o->lines, .places = o->places, .line_step = 0, .place_step = 1};
+  e.after = (side){.lines = o->lines, .places = *places, .line_step = 0, .place_step = 1};
+  e.at_once = HX__MPI_PANEL;
+  if (o->is_transposed) {
+    const hx__mpi_cyclic *const along = &o->places;
+    e.comm = team->comm;
+    e.ranks = team->size;
+    e.before.line_step = e.after.place_step = o->across_step;
+    e.before.place_step = e.after.line_step = o->along_step;
+    e.after.lines = (hx__mpi_cyclic){.n = o->lines.n,
+                                     .block = (HX__MPI_PANEL + (size_t)along->size - 1) / (size_t)along->size,
+                                     .me = along->me,
+                                     .size = along->size};
+    const size_t round = o->lines.block * (size_t)o->lines.size; /* so that all ranks have something to send */
+    if (e.at_once < round) e.at_once = round;
   }
-  e->moved = malloc((e->lines * e->length[1] + 1) * sizeof(float));
-  return did && e->moved;
+  const size_t limit = AT_ONCE / (places->n + 1) + 1;
+  if (e.at_once > limit) e.at_once = limit;
+  if (e.at_once > o->lines.n) e.at_once = o->lines.n;
+  e.before.length = hx__mpi_count(&e.before.places, e.before.places.me);
+  e.after.length = hx__mpi_count(&e.after.places, e.after.places.me);
+  return e;
 }
 
-/* What goes to, or comes from, each rank: an element is on rank owner(mine's index) on the other side. */
-static void count(const hx__mpi_cyclic *mine, const hx__mpi_cyclic *others, size_t lines, int *counts, int *starts) {
-  for (int r = 0; r < mine->size; r++) counts[r] = 0;
-  const size_t length = hx__mpi_count(mine, mine->me);
-  for (size_t p = 0; p < length; p++) counts[hx__mpi_owner(others, hx__mpi_global(mine, mine->me, p))]++;
+static size_t end_of(const exchange *e, size_t first) {
+  const size_t n = e->before.lines.n;
+  return n - first < e->at_once ? n : first + e->at_once;
+}
+
+/* The lines of this rank below one of all ranks, as places. */
+static size_t lines_below(const side *s, size_t line) { return hx__mpi_count_below(&s->lines, s->lines.me, line); }
+
+/* The most lines that this rank has in one exchange. */
+static size_t most_lines(const exchange *e, const side *s) {
+  size_t most = 0;
+  for (size_t first = 0; first < s->lines.n; first += e->at_once) {
+    const size_t count = lines_below(s, end_of(e, first)) - lines_below(s, first);
+    if (most < count) most = count;
+  }
+  return most;
+}
+
+static bool allocate_side(const exchange *e, side *s, const side *other) {
+  s->place_rank = malloc((s->length + 1) * sizeof(int));
+  s->counts = malloc((size_t)e->ranks * sizeof(int));
+  s->starts = malloc((size_t)e->ranks * sizeof(int));
+  s->packed = malloc((most_lines(e, s) * s->length + 1) * sizeof(float));
+  if (!s->place_rank || !s->counts || !s->starts || !s->packed) return false;
+  for (size_t p = 0; p < s->length; p++)
+    s->place_rank[p] = other->place_step * hx__mpi_owner(&other->places, hx__mpi_global(&s->places, s->places.me, p));
+  return true;
+}
+
+static bool allocate(exchange *e) {
+  const size_t lines = lines_below(&e->after, e->after.lines.n);
+  e->moved = malloc((lines * e->after.length + 1) * sizeof(float));
+  return allocate_side(e, &e->before, &e->after) && allocate_side(e, &e->after, &e->before) && e->moved;
+}
+
+/* What the owner of a line on the other side adds to the number of a rank. */
+static int line_rank(const side *s, const side *other, size_t line) {
+  return other->line_step * hx__mpi_owner(&other->lines, hx__mpi_global(&s->lines, s->lines.me, line));
+}
+
+/* What goes to, or comes from, each rank of the lines [first, end) of this rank. */
+static void count(side *s, const side *other, int ranks, size_t first, size_t end) {
+  for (int r = 0; r < ranks; r++) s->counts[r] = 0;
+  for (size_t l = first; l < end; l++) {
+    int *const counts = s->counts + line_rank(s, other, l);
+    for (size_t p = 0; p < s->length; p++) counts[s->place_rank[p]]++;
+  }
   int start = 0;
-  for (int r = 0; r < mine->size; r++) {
-    counts[r] *= (int)lines;
-    starts[r] = start;
-    start += counts[r];
+  for (int r = 0; r < ranks; r++) {
+    s->starts[r] = start;
+    start += s->counts[r];
   }
 }
 
-/* Uses up starts. */
-static void pack(const hx__mpi_operand *o, const hx__mpi_cyclic *to, size_t first, size_t lines, size_t length,
-                 float *packed, int *starts) {
-  for (size_t l = first; l < first + lines; l++)
-    for (size_t p = 0; p < length; p++) {
-      const int rank = hx__mpi_owner(to, hx__mpi_global(&o->places, o->places.me, p));
-      packed[starts[rank]++] = o->local[l * o->line + p * o->step];
-    }
+static void pack(const hx__mpi_operand *o, side *s, const side *other, int ranks, size_t first, size_t end) {
+  for (size_t l = first; l < end; l++) {
+    int *const next = s->starts + line_rank(s, other, l);
+    for (size_t p = 0; p < s->length; p++) s->packed[next[s->place_rank[p]]++] = o->local[l * o->line + p * o->step];
+  }
+  for (int r = 0; r < ranks; r++) s->starts[r] -= s->counts[r];
 }
 
-static void unpack(const hx__mpi_cyclic *from, const hx__mpi_cyclic *to, size_t lines, size_t length, float *moved,
-                   const float *packed, int *starts) {
-  for (size_t l = 0; l < lines; l++)
-    for (size_t p = 0; p < length; p++)
-      moved[l * length + p] = packed[starts[hx__mpi_owner(from, hx__mpi_global(to, to->me, p))]++];
+/* Uses up the starts. */
+static void unpack(side *s, const side *other, size_t first, size_t end, float *moved) {
+  for (size_t l = first; l < end; l++) {
+    int *const next = s->starts + line_rank(s, other, l);
+    for (size_t p = 0; p < s->length; p++) moved[l * s->length + p] = s->packed[next[s->place_rank[p]]++];
+  }
 }
 
-static bool move_lines(const hx__mpi_team *team, const hx__mpi_operand *o, const hx__mpi_cyclic *places, exchange *e,
-                       size_t first) {
-  const size_t lines = e->lines - first < e->at_once ? e->lines - first : e->at_once;
-  count(&o->places, places, lines, e->counts[0], e->starts[0]);
-  pack(o, places, first, lines, e->length[0], e->packed[0], e->starts[0]);
-  count(&o->places, places, lines, e->counts[0], e->starts[0]);
-  count(places, &o->places, lines, e->counts[1], e->starts[1]);
-  const int code = MPI_Alltoallv(e->packed[0], e->counts[0], e->starts[0], MPI_FLOAT, e->packed[1], e->counts[1],
-                                 e->starts[1], MPI_FLOAT, o->across);
+/* The lines [first, end) of all ranks. */
+static bool move_lines(const hx__mpi_team *team, const hx__mpi_operand *o, exchange *e, size_t first, size_t end) {
+  side *const from = &e->before, *const to = &e->after;
+  count(from, to, e->ranks, lines_below(from, first), lines_below(from, end));
+  count(to, from, e->ranks, lines_below(to, first), lines_below(to, end));
+  pack(o, from, to, e->ranks, lines_below(from, first), lines_below(from, end));
+  const int code = MPI_Alltoallv(from->packed, from->counts, from->starts, MPI_FLOAT, to->packed, to->counts,
+                                 to->starts, MPI_FLOAT, e->comm);
   if (!hx__mpi_did(team, code, "MPI_Alltoallv")) return false;
-  unpack(&o->places, places, lines, e->length[1], e->moved + first * e->length[1], e->packed[1], e->starts[1]);
+  unpack(to, from, lines_below(to, first), lines_below(to, end), e->moved);
   return true;
 }
 
 hx_status hx__mpi_operand_move(const hx__mpi_team *team, hx__mpi_operand *operand, const hx__mpi_cyclic *places) {
-  if (hx__mpi_is_same(&operand->places, places)) return HX_OK;
-  exchange e;
-  hx_status status = HX_OK;
-  if (!allocate(operand, places, &e)) status = hx__mpi_fail(HX_OUT_OF_MEMORY, "no memory for a part of A or B");
+  if (operand->is_transposed ? team->size == 1 : hx__mpi_is_same(&operand->places, places)) return HX_OK;
+  exchange e = describe(team, operand, places);
+  const bool did = allocate(&e);
+  hx_status status = did ? HX_OK : hx__mpi_fail(HX_OUT_OF_MEMORY, "no memory for a part of A or B");
   status = hx__mpi_agree(team, status);
-  for (size_t first = 0; status == HX_OK && first < e.lines; first += e.at_once)
-    if (!move_lines(team, operand, places, &e, first)) status = HX__MPI_FAILED;
-  free_exchange(&e);
+  for (size_t first = 0; did && status == HX_OK && first < e.before.lines.n; first = end_of(&e, first))
+    if (!move_lines(team, operand, &e, first, end_of(&e, first))) status = HX__MPI_FAILED;
+  free_side(&e.before);
+  free_side(&e.after);
   if (status != HX_OK) {
     free(e.moved);
     return status;
   }
   operand->local = operand->moved = e.moved;
-  operand->line = e.length[1];
+  operand->line = e.after.length;
   operand->step = 1;
-  operand->places = *places;
+  operand->lines = e.after.lines;
+  operand->places = e.after.places;
   return HX_OK;
 }

@@ -5,14 +5,14 @@
 
 static size_t min(size_t a, size_t b) { return a < b ? a : b; }
 
-/* The lines of this rank among [first, first + count). A run of them is read across, because B has rows that lie in
- * columns. */
+/* The lines of this rank among [first, first + count). A run of them is read across if elements
+ * of different lines are neighbours, as in rows of B. */
 static void pack(const hx__mpi_operand *o, size_t first, size_t count, float *buffer) {
   const size_t length = hx__mpi_count(&o->places, o->places.me);
   for (size_t i = first, run; i < first + count; i += run) {
-    run = min(o->lines.block - i % o->lines.block, first + count - i);
+    run = min(hx__mpi_rest(&o->lines, i), first + count - i);
     if (hx__mpi_owner(&o->lines, i) != o->lines.me) continue;
-    const float *const from = o->local + hx__mpi_local(&o->lines, i) * o->line;
+    const float *const from = o->local + hx__mpi_count_below(&o->lines, o->lines.me, i) * o->line;
     float *const to = buffer + (i - first) * length;
     if (o->step == 1)
       for (size_t l = 0; l < run; l++) memcpy(to + l * length, from + l * o->line, length * sizeof *to);
@@ -26,7 +26,7 @@ static void pack(const hx__mpi_operand *o, size_t first, size_t count, float *bu
 static int runs_of(const hx__mpi_operand *o, int rank, size_t first, size_t count, int *lengths, int *places) {
   int runs = 0;
   for (size_t i = first, run; i < first + count; i += run) {
-    run = min(o->lines.block - i % o->lines.block, first + count - i);
+    run = min(hx__mpi_rest(&o->lines, i), first + count - i);
     if (hx__mpi_owner(&o->lines, i) != rank) continue;
     lengths[runs] = (int)run;
     places[runs++] = (int)(i - first);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The operands of a product, in panels of lines: a line is a column of A or a row of B, so that its number is the k of
- * the product. Each rank needs the part of every line that meets its part of C; for this the rank that has it
- * broadcasts it along a row (A) or a column (B) of the grid. */
+ * The operands of a product, in panels of lines: a line is a column of op(A) or a row of op(B), so that its number is
+ * the k of the product. Each rank needs the part of every line that meets its part of C; for this the rank that has
+ * it broadcasts it along a row (A) or a column (B) of the grid. */
 #ifndef HX_MPI_PANEL_H
 #define HX_MPI_PANEL_H
 
@@ -13,14 +13,16 @@
 typedef struct hx__mpi_operand {
   const float *local; /* element p of line l of this rank: local[l * line + p * step] */
   size_t line, step;
-  hx__mpi_cyclic lines;   /* which lines are on which rank of `along` */
-  hx__mpi_cyclic places;  /* which elements of a line are on which rank of `across` */
-  MPI_Comm along, across; /* ranks with other lines, with other elements of the same lines */
-  float *moved;           /* NULL, or what hx__mpi_operand_move allocated */
+  hx__mpi_cyclic lines;        /* which lines are on which rank of `along` */
+  hx__mpi_cyclic places;       /* which elements of a line are on which rank of `across` */
+  MPI_Comm along, across;      /* ranks with other lines, with other elements of the same lines */
+  int along_step, across_step; /* what the next rank of each adds to the rank in the team */
+  bool is_transposed;          /* lines are dealt out across and places along, until they have been moved */
+  float *moved;                /* NULL, or what hx__mpi_operand_move allocated */
 } hx__mpi_operand;
 
-/* Gives each rank the elements of its lines that `places` names, instead of those of the operand's own distribution.
- * Does nothing if they are the same. Collective over the team, which agrees on the status. */
+/* Gives each rank the elements that `places` names of the lines that are dealt out along, if it has others.
+ * Collective over the team, which agrees on the status. */
 hx_status hx__mpi_operand_move(const hx__mpi_team *team, hx__mpi_operand *operand, const hx__mpi_cyclic *places);
 
 /* Starts to fill buffer with the lines [first, first + count), each with the elements of this rank, without gaps. Adds

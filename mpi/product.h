@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A checked product C = alpha A B + beta C over a grid of ranks. */
+ * A checked product C = alpha op(A) op(B) + beta C over a grid of ranks. */
 #ifndef HX_MPI_PRODUCT_H
 #define HX_MPI_PRODUCT_H
 
@@ -17,19 +17,27 @@ typedef struct hx__mpi_product {
   float *c;
 } hx__mpi_product;
 
-/* The arguments of hx_mpi_matmul, under its names. */
-typedef struct hx__mpi_matmul_args {
+/* The arguments of hx_mpi_gemm, under its names. */
+typedef struct hx__mpi_gemm_args {
+  char transa, transb;
   int m, n, k;
-  float alpha, beta;
-  const float *a, *b;
+  float alpha;
+  const float *a;
+  int ia, ja;
+  const int *desca;
+  const float *b;
+  int ib, jb;
+  const int *descb;
+  float beta;
   float *c;
-  const int *desca, *descb, *descc;
-} hx__mpi_matmul_args;
+  int ic, jc;
+  const int *descc;
+} hx__mpi_gemm_args;
 
 /* Checks the arguments of this rank against its place in the grid, and fills in what they say. Not collective. */
-hx_status hx__mpi_product_describe(const hx_context *hx, const hx__mpi_matmul_args *args, hx__mpi_product *product);
+hx_status hx__mpi_product_describe(const hx_context *hx, const hx__mpi_gemm_args *args, hx__mpi_product *product);
 
 /* Whether this rank was given the same product as rank 0. Collective. */
-hx_status hx__mpi_product_compare(const hx__mpi_product *product, const hx__mpi_matmul_args *args);
+hx_status hx__mpi_product_compare(const hx__mpi_product *product, const hx__mpi_gemm_args *args);
 
 #endif

@@ -11,7 +11,8 @@ if [ $# -eq 0 ]; then
 fi
 # MPI keeps sockets in TMPDIR, whose names may not be long.
 TMPDIR=$(mktemp -d -p /tmp)
-export TMPDIR HX_CACHE_DIR=off HX_LOG=error
+TEST_SEED=${TEST_SEED:-$(date +%N | sed 's/^0*//')} # one for all ranks
+export TMPDIR TEST_SEED HX_CACHE_DIR=off HX_LOG=error
 trap 'rm -rf "$TMPDIR"' EXIT
 
 . tests/mpi/launch.sh
@@ -27,7 +28,7 @@ run_all() {
     hash=$(sed -n 's/^hash //p' "$TMPDIR/log")
     hashes="$hashes ${hash:-none}"
     grep -q ' 0 failed' "$TMPDIR/log" || failed=1
-    echo "$1, $ranks ranks: $(grep -E '^hash |^sum |^traffic |checks,' "$TMPDIR/log" | tr '\n' ';')"
+    echo "$1, $ranks ranks: $(grep -E '^seed |^hash |^sum |^traffic |checks,' "$TMPDIR/log" | tr '\n' ';')"
   done
 }
 
