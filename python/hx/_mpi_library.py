@@ -50,7 +50,7 @@ def _check(library: ctypes.CDLL, path: str) -> None:
 
     Handles of one MPI mean nothing to another, and a context belongs to the copy of libhx that has made it.
     """
-    for function in ("hx_mpi_reduce", "hx_mpi_matmul", "hx_mpi_refuse", "hx_mpi_error_detail"):
+    for function in ("hx_mpi_reduce", "hx_mpi_gemm", "hx_mpi_refuse", "hx_mpi_error_detail"):
         if _address(library, function) is None:
             raise ImportError(f"{path} has no function {function}: {HELP}")
     mine, extension = ctypes.CDLL(MPI.__file__), ctypes.CDLL(_native.__file__)
@@ -63,8 +63,9 @@ def _check(library: ctypes.CDLL, path: str) -> None:
 def _declare(library: ctypes.CDLL) -> None:
     number, pointer = ctypes.c_int, ctypes.c_void_p
     library.hx_mpi_reduce.argtypes = [Handle, pointer, pointer]
-    library.hx_mpi_matmul.argtypes = [Handle, pointer, *[number] * 3, ctypes.c_float, *[pointer] * 4]
-    library.hx_mpi_matmul.argtypes += [ctypes.c_float, pointer, pointer]
+    matrix = [pointer, number, number, pointer]
+    library.hx_mpi_gemm.argtypes = [Handle, pointer, ctypes.c_char, ctypes.c_char, *[number] * 3, ctypes.c_float]
+    library.hx_mpi_gemm.argtypes += [*matrix, *matrix, ctypes.c_float, *matrix]
     library.hx_mpi_refuse.argtypes = [Handle, number, ctypes.c_char_p]
     library.hx_mpi_error_detail.restype = ctypes.c_char_p
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import operator
-from typing import Any, Optional, Sequence, Tuple
+from typing import Any, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 from mpi4py import MPI
@@ -21,6 +21,7 @@ DENSE = 1
 LARGEST = 2**31 - 1
 
 Numbers = Tuple[int, ...]
+Slices = Optional[Tuple[slice, slice]]
 
 
 def _axes(grid: MPI.Comm) -> Tuple[Tuple[int, int], Tuple[int, int]]:
@@ -118,7 +119,7 @@ def _output(out: Any, numbers: Numbers, grid: MPI.Comm, beta: float) -> NDArray[
     if out is None:
         if beta:
             raise InvalidArgument(f"beta is {beta!r}, and there is no out to add to")
-        return np.empty(_shape(numbers, grid), np.float32, order="F")
+        return np.zeros(_shape(numbers, grid), np.float32, order="F")
     array = _checked("out", out, numbers, grid)
     if not array.flags.writeable:
         raise InvalidArgument("out is read-only")
@@ -127,9 +128,48 @@ def _output(out: Any, numbers: Numbers, grid: MPI.Comm, beta: float) -> NDArray[
     return array
 
 
-def _part(array: NDArray[Any], numbers: Numbers) -> Tuple[int, Any]:
-    """Address and descriptor as C takes them. LLD is what the array says."""
-    return array.ctypes.data, (ctypes.c_int * len(MEMBERS))(*numbers[:-1], _leading(array))
+class _Sub(NamedTuple):
+    """A submatrix: its shape, and its first row and column."""
+
+    rows: int
+    columns: int
+    row: int
+    column: int
+
+
+def _sub(name: str, sub: Any, numbers: Numbers) -> _Sub:
+    """The submatrix that two slices choose, as NumPy takes them."""
+    slices = (slice(None), slice(None)) if sub is None else sub
+    what = f"{name} is {sub!r}; it is two slices with steps of 1, as numpy.s_[2:9, :]"
+    if not isinstance(slices, tuple) or len(slices) != 2 or not all(isinstance(part, slice) for part in slices):
+        raise TypeError(what)
+    (top, bottom, down), (left, right, across) = (part.indices(n) for part, n in zip(slices, numbers[2:4]))
+    if (down, across) != (1, 1):
+        raise InvalidArgument(what)
+    return _Sub(max(0, bottom - top), max(0, right - left), top, left)
+
+
+def _part(array: NDArray[Any], numbers: Numbers, sub: _Sub) -> Tuple[int, int, int, Any]:
+    """Address, first row and column, and descriptor as C takes them. LLD is what the array says."""
+    desc = (ctypes.c_int * len(MEMBERS))(*numbers[:-1], _leading(array))
+    return array.ctypes.data, sub.row + 1, sub.column + 1, desc
+
+
+def _sizes(a: _Sub, b: _Sub, c: _Sub, trans_a: bool, trans_b: bool) -> Tuple[int, int, int]:
+    """m, n and k."""
+    m, k = (a.columns, a.rows) if trans_a else (a.rows, a.columns)
+    rows_of_b, n = (b.columns, b.rows) if trans_b else (b.rows, b.columns)
+    if rows_of_b != k:
+        raise InvalidArgument(f"op(A) is {m} x {k} and op(B) is {rows_of_b} x {n}: op(A) has {k} columns")
+    if (c.rows, c.columns) != (m, n):
+        raise InvalidArgument(f"C is {c.rows} x {c.columns}; the product is {m} x {n}")
+    return m, n, k
+
+
+def _letter(name: str, trans: Any) -> bytes:
+    if not isinstance(trans, (bool, np.bool_)):
+        raise TypeError(f"{name} is {trans!r}; it is True or False")
+    return b"T" if trans else b"N"
 
 
 def _number(name: str, value: Any) -> float:
@@ -150,37 +190,43 @@ def matmul(
     alpha: float = 1,
     beta: float = 0,
     *,
+    trans_a: bool = False,
+    trans_b: bool = False,
+    sub_a: Slices = None,
+    sub_b: Slices = None,
+    sub_c: Slices = None,
     context: Optional[Context] = None,
 ) -> Any:
-    """Product of matrices that the ranks of a grid hold in blocks: C = alpha * A @ B + beta * C.
+    """Product of matrices that the ranks of a grid hold in blocks: C = alpha * op(A) @ op(B) + beta * C.
 
     grid: a communicator of Create_cart with two dimensions. All its ranks make the call.
     desca, descb, descc: nine integers each, as hx.mpi.descriptor returns them and ScaLAPACK has them. CTXT and LLD are
     not read: an array knows how far its columns are apart.
     a, b: float32, this rank's parts of A and B, of local_shape(desca, grid) and local_shape(descb, grid). They are
     copied unless their columns are contiguous (Fortran order).
-    out: the same for C, or None for a new array. Its columns have to be contiguous, and it may not overlap a or b.
+    out: the same for C, or None for a new array. Its columns have to be contiguous.
     beta: with 0 the old out is not read.
-    Returns out, whose elements have the bits of hx.matmul of the whole matrices.
-    TypeError: another dtype. hx.InvalidArgument: shapes, descriptors or strides do not fit, they differ between ranks,
-    or out overlaps a or b; nothing is written. After other errors out is unspecified.
+    trans_a, trans_b: whether op transposes.
+    sub_a, sub_b, sub_c: two slices of the whole matrix each, as numpy.s_[2:9, :]: the submatrix that is A, B or C.
+    Elements of out that are not in that of C stay as they are; in a new array they are 0. The submatrices may be of
+    one array, if that of C has no element in common with the others.
+    Returns out, whose submatrix has the bits of hx.matmul of the whole submatrices.
+    TypeError: another dtype, or an argument of another type. hx.InvalidArgument: shapes, descriptors or strides do
+    not fit, they differ between ranks, or C overlaps A or B; nothing is written. After other errors out is
+    unspecified.
     """
     handle = handle_of(grid)
     with preparing(handle):
         of_a, of_b, of_c = (_numbers(*row, grid) for row in (("desca", desca), ("descb", descb), ("descc", descc)))
-        (m, k), (rows_of_b, n), (rows_of_c, columns_of_c) = of_a[2:4], of_b[2:4], of_c[2:4]
-        if rows_of_b != k:
-            raise InvalidArgument(f"desca is of {m} x {k} and descb of {rows_of_b} x {n}: A has {k} columns")
-        if (rows_of_c, columns_of_c) != (m, n):
-            raise InvalidArgument(f"descc is of {rows_of_c} x {columns_of_c}; the product is {m} x {n}")
+        in_a, in_b, in_c = _sub("sub_a", sub_a, of_a), _sub("sub_b", sub_b, of_b), _sub("sub_c", sub_c, of_c)
+        letters = _letter("trans_a", trans_a), _letter("trans_b", trans_b)
+        sizes = _sizes(in_a, in_b, in_c, trans_a, trans_b)
         alpha, beta = _number("alpha", alpha), _number("beta", beta)
         x, y = (_checked(*row, grid) for row in (("a", a, of_a), ("b", b, of_b)))
         x, y = (array if _leading(array) else np.array(array, order="F") for array in (x, y))
         z = _output(out, of_c, grid, beta)
-        for name, array in (("a", x), ("b", y)):
-            if np.may_share_memory(array, z):
-                raise InvalidArgument(f"out shares elements with {name}")
         call = _native.Call(context)
-        arguments = (m, n, k, alpha, *_part(x, of_a), *_part(y, of_b), beta, *_part(z, of_c))
-    check(LIBRARY.hx_mpi_matmul(handle, call.context, *arguments))
+        operands = (*_part(x, of_a, in_a), *_part(y, of_b, in_b))
+        arguments = (*letters, *sizes, alpha, *operands, beta, *_part(z, of_c, in_c))
+    check(LIBRARY.hx_mpi_gemm(handle, call.context, *arguments))
     return z if out is None else out

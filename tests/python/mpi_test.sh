@@ -58,7 +58,7 @@ refuse_others() {
   for other in $libraries; do
     [ "$(name_of "$other")" = "$1" ] || refused "$1" "$other" 'is built for [MO].*, and mpi4py uses [MO]'
   done
-  for function in hx_offload hx_mpi_reduce hx_mpi_matmul hx_mpi_refuse hx_mpi_error_detail; do
+  for function in hx_offload hx_mpi_reduce hx_mpi_gemm hx_mpi_refuse hx_mpi_error_detail; do
     echo "void $function(void) {}"
   done >another.c
   "mpicc.$1" -shared -fPIC -Wl,--no-as-needed another.c -o another.so

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """hx.mpi, on each of the ranks of an MPI program: every rank has the whole arrays as well, to compare with hx on one
 machine. All ranks draw the same random numbers. An exception has to come to all ranks, or some would wait for ever."""
+import itertools
 import os
 import pathlib
 import re
@@ -235,6 +236,41 @@ class Matmul(unittest.TestCase):
             new = hx.mpi.matmul(grid, a[::-1].copy()[::-1], desca, b.copy("C"), descb, descc, alpha=alpha)
             self.assertTrue(same(new, wanted) and new.flags.f_contiguous)
 
+    def test_submatrices(self):
+        """Any part of the matrices, transposed or not; the rest of C stays, and is 0 in a new array."""
+        random = rng()
+        for trans_a, trans_b in itertools.product((False, True), repeat=2):
+            m, n, k = (int(size) for size in random.integers(1, 80, 3))
+            shapes = (k, m) if trans_a else (m, k), (n, k) if trans_b else (k, n), (m, n)
+            starts, rests = random.integers(0, 40, (2, 3, 2))
+            whole = [values(random, F32, tuple(s)) for s in starts + shapes + rests]
+            subs = [np.s_[r : r + h, c : c + w] for (r, c), (h, w) in zip(starts.tolist(), shapes)]
+            blocks = [(*(int(size) for size in random.integers(1, 40, 2)), 1, 2) for _ in whole]
+            a, b = (w[sub].T if trans else w[sub] for w, sub, trans in zip(whole, subs, (trans_a, trans_b)))
+            wanted, new = whole[2].copy(), np.zeros_like(whole[2])
+            wanted[subs[2]] = hx.matmul(a, b, out=whole[2][subs[2]].copy(), alpha=2, beta=-1)
+            new[subs[2]] = hx.matmul(a, b)
+            which = {"trans_a": trans_a, "trans_b": trans_b, "sub_a": subs[0], "sub_b": subs[1], "sub_c": subs[2]}
+            for grid in grids():
+                with self.subTest(m=m, n=n, k=k, grid=grid.dims, **which):
+                    (desca, a), (descb, b), (descc, c) = (self.distribute(w, x, grid) for w, x in zip(whole, blocks))
+                    out = hx.mpi.matmul(grid, a, desca, b, descb, descc, **which)
+                    self.assertTrue(same(out, self.distribute(new, blocks[2], grid)[1]))
+                    hx.mpi.matmul(grid, a, desca, b, descb, descc, c, 2, -1, **which)
+                    self.assertTrue(same(c, self.distribute(wanted, blocks[2], grid)[1]))
+                grid.Free()
+
+    def test_one_matrix(self):
+        """A step of an elimination: all submatrices are of one array."""
+        grid = next(grids())
+        whole = values(rng(), F32, (60, 60))
+        desc, part = self.distribute(whole, (7, 5, 0, 0), grid)
+        left, top, rest = np.s_[20:, :20], np.s_[:20, 20:], np.s_[20:, 20:]
+        hx.mpi.matmul(grid, part, desc, part, desc, desc, part, -1, 1, sub_a=left, sub_b=top, sub_c=rest)
+        whole[rest] = hx.matmul(whole[left], whole[top], out=whole[rest].copy(), alpha=-1, beta=1)
+        self.assertTrue(same(part, self.distribute(whole, (7, 5, 0, 0), grid)[1]))
+        grid.Free()
+
     def test_columns_that_overlap(self):
         grid = WORLD.Create_cart([RANKS, 1])
         series = values(rng(), F32, 5 * RANKS + 7)
@@ -262,6 +298,7 @@ class Matmul(unittest.TestCase):
         frozen = out.copy("F")
         frozen.flags.writeable = False
         right = {"a": a, "desca": desc, "b": b, "descb": turned, "descc": square, "out": out}
+        slices = "it is two slices with steps of 1, as numpy.s_[2:9, :]"
         of_a = f"this rank's part of a {5 * RANKS} x 4 matrix in blocks of 5 x 4 has (5, 4)"
         for wrong, error, text in (
             ({"a": a.astype(np.float64)}, TypeError, "a is float64; hx has float32, int32, uint32"),
@@ -276,14 +313,27 @@ class Matmul(unittest.TestCase):
             (
                 {"descb": desc},
                 hx.InvalidArgument,
-                f"desca is of {5 * RANKS} x 4 and descb of {5 * RANKS} x 4: A has 4 columns",
+                f"op(A) is {5 * RANKS} x 4 and op(B) is {5 * RANKS} x 4: op(A) has 4 columns",
             ),
             (
                 {"descc": desc},
                 hx.InvalidArgument,
-                f"descc is of {5 * RANKS} x 4; the product is {5 * RANKS} x {5 * RANKS}",
+                f"C is {5 * RANKS} x 4; the product is {5 * RANKS} x {5 * RANKS}",
             ),
-            ({"a": out[:, :4]}, hx.InvalidArgument, "out shares elements with a"),
+            ({"trans_a": "N"}, TypeError, "trans_a is 'N'; it is True or False"),
+            (
+                {"trans_b": True},
+                hx.InvalidArgument,
+                f"op(A) is {5 * RANKS} x 4 and op(B) is {5 * RANKS} x 4: op(A) has 4 columns",
+            ),
+            ({"sub_a": 3}, TypeError, "sub_a is 3; " + slices),
+            ({"sub_b": (slice(2), 3)}, TypeError, "sub_b is (slice(None, 2, None), 3); " + slices),
+            ({"sub_c": np.s_[::2, :]}, hx.InvalidArgument, f"sub_c is {np.s_[::2, :]!r}; " + slices),
+            (
+                {"sub_a": np.s_[1:3, :]},
+                hx.InvalidArgument,
+                f"C is {5 * RANKS} x {5 * RANKS}; the product is 2 x {5 * RANKS}",
+            ),
             ({"out": frozen}, hx.InvalidArgument, "out is read-only"),
             ({"out": None, "beta": 2}, hx.InvalidArgument, "beta is 2.0, and there is no out to add to"),
             ({"alpha": "x"}, TypeError, "alpha is 'x'; it is a number"),
@@ -293,6 +343,8 @@ class Matmul(unittest.TestCase):
                 with self.assertRaises(error if IS_LAST else hx.InvalidArgument) as caught:
                     hx.mpi.matmul(grid, **arguments)
                 self.assertEqual(str(caught.exception), text if IS_LAST else f"rank {LAST}: {text}")
+        with self.assertRaisesRegex(hx.InvalidArgument, f"^rank {LAST}: c overlaps a$"):
+            hx.mpi.matmul(grid, **{**right, "a": out[:, :4] if IS_LAST else a})
         with self.assertRaisesRegex(hx.InvalidArgument, "columns have to be contiguous"):
             hx.mpi.matmul(grid, **{**right, "out": np.zeros((10, 5 * RANKS), F32, order="F")[::2]})
         with self.assertRaisesRegex(hx.InvalidArgument, "Cartesian"):
