@@ -174,7 +174,7 @@ double hx__gemm_batch_turns_ns(const hx__kernel_row *row, size_t tiles, size_t k
 
 double hx__gemm_batch_ns(const hx__kernel_row *row, hx__layout layout, const hx__gemm_plan *p, const hx__gemm_shape *s,
                          unsigned units) {
-  const double area = (double)row->tile_m * row->tile_n, k = (double)s->k;
+  const double area = (double)row->tile_m * row->tile_n, k = (double)(s->k + row->start);
   const double tiles = (double)(hx__gemm_ceiling(p->tiles, units) * units); /* some units wait for the last ones */
   const double work = tiles * area * k / (device->fma_ns * units * 0.01 * row->rate[layout]);
   const double bytes = 4.0 * (double)(s->m * s->k + s->k * s->n + s->m * s->n) * (double)s->products;

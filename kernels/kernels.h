@@ -232,7 +232,7 @@ typedef struct hx__kernel_row {
 
   /* Rows of a set (table/matmul_nvidia_rows.inc explains them): */
   hx__shape shape;
-  uint32_t rate[HX__LAYOUTS], chain[HX__LAYOUTS];
+  uint32_t rate[HX__LAYOUTS], chain[HX__LAYOUTS], start;
   uint32_t slices, stages, width, item_m, item_n;
   bool vec4, chains;
 } hx__kernel_row;

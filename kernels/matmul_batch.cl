@@ -6,9 +6,14 @@
  *   HX_TILE_M, HX_TILE_N  rows and columns of a tile of C
  *   HX_TILE_K             steps of k of a tile in local memory, a multiple of 4
  *   HX_ITEM_M, HX_ITEM_N  rows and columns of C of an item, multiples of 4
- *   HX_LOCAL0             items of a group: of one tile or several */
+ *   HX_LOCAL0             items of a group: of one tile or several
+ *   HX_COPIES            copies of one operand that an item has in registers, of HX_BATCH_COPIES; default 0: those of both
+ *                         operands, which hides latency better and takes more registers */
 #if HX_SHAPE_TILES && HX_BATCH
 
+#ifndef HX_COPIES
+#define HX_COPIES 0
+#endif
 #define HX_BATCH_HIGH (HX_TILE_M / HX_ITEM_M) /* items one above the other, and side by side */
 #define HX_BATCH_WIDE (HX_TILE_N / HX_ITEM_N)
 #define HX_BATCH_ITEMS (HX_BATCH_HIGH * HX_BATCH_WIDE)
@@ -17,7 +22,7 @@
 /* Local memory holds operands as [k][line]. An item that has loaded four steps of one line writes them to four rows
  * there, and its neighbours write the next four steps of the same line. These would all be in the same bank, so in row p
  * a quad of lines is stored at its number XOR p / 4. */
-#define HX_BATCH_PITCH(tile) ((tile) <= 16 ? 16 : (tile) <= 32 ? 32 : 64)
+#define HX_BATCH_PITCH(tile) ((tile) <= 16 ? 16 : ((tile) + 31) / 32 * 32)
 #define HX_BATCH_SHIFT(pitch, p) (((p) / 4 & ((pitch) / 4 - 1) & 7) * 4)
 #define HX_BATCH_AT(pitch, p, line) ((p) * (pitch) + ((line) ^ HX_BATCH_SHIFT(pitch, p)))
 #define HX_BATCH_PITCH_A HX_BATCH_PITCH(HX_TILE_M)
@@ -27,6 +32,7 @@
 
 /* What an item copies of an operand: four neighbours in memory at a time, number e of those of the tile. */
 #define HX_BATCH_COPIES(tile) (((tile) * HX_TILE_K / 4 + HX_BATCH_ITEMS - 1) / HX_BATCH_ITEMS)
+#define HX_BATCH_AT_ONCE(tile) (HX_COPIES ? HX_COPIES : HX_BATCH_COPIES(tile))
 #define HX_BATCH_ROW(across, e) ((e) / (across))
 #define HX_BATCH_COLUMN(across, e) ((e) % (across) * 4)
 
@@ -46,22 +52,22 @@ static float4 hx_batch_load(global const float *x, ulong ld, uint vec4, uint row
 /* The item's part of an operand, of which `lines` lines and `steps` steps of k exist from x on. */
 #define HX_BATCH_FETCH(v, x, ld, layout, TILE, lines, steps)                                                    \
   if ((layout) & HX_LAYOUT_BY_K) {                                                                              \
-    _Pragma("unroll") for (uint u = 0; u < HX_BATCH_COPIES(TILE); u++) {                                        \
-      const uint e = u * HX_BATCH_ITEMS + item;                                                                 \
+    _Pragma("unroll") for (uint u = 0; u < HX_BATCH_AT_ONCE(TILE); u++) {                                        \
+      const uint e = (u0 + u) * HX_BATCH_ITEMS + item;                                                                 \
       v[u] = hx_batch_load(x, ld, (layout) & HX_LAYOUT_VEC4, HX_BATCH_ROW((TILE) / 4, e),                       \
                            HX_BATCH_COLUMN((TILE) / 4, e), steps, lines);                                       \
     }                                                                                                           \
   } else {                                                                                                      \
-    _Pragma("unroll") for (uint u = 0; u < HX_BATCH_COPIES(TILE); u++) {                                        \
-      const uint e = u * HX_BATCH_ITEMS + item;                                                                 \
+    _Pragma("unroll") for (uint u = 0; u < HX_BATCH_AT_ONCE(TILE); u++) {                                        \
+      const uint e = (u0 + u) * HX_BATCH_ITEMS + item;                                                                 \
       v[u] = hx_batch_load(x, ld, (layout) & HX_LAYOUT_VEC4, HX_BATCH_ROW(HX_TILE_K / 4, e),                    \
                            HX_BATCH_COLUMN(HX_TILE_K / 4, e), lines, steps);                                    \
     }                                                                                                           \
   }
 
 #define HX_BATCH_KEEP(v, layout, TILE, to)                                                                      \
-  _Pragma("unroll") for (uint u = 0; u < HX_BATCH_COPIES(TILE); u++) {                                          \
-    const uint e = u * HX_BATCH_ITEMS + item, pitch = HX_BATCH_PITCH(TILE);                                     \
+  _Pragma("unroll") for (uint u = 0; u < HX_BATCH_AT_ONCE(TILE); u++) {                                          \
+    const uint e = (u0 + u) * HX_BATCH_ITEMS + item, pitch = HX_BATCH_PITCH(TILE);                                     \
     if (e >= (TILE) * HX_TILE_K / 4) continue;                                                                  \
     if ((layout) & HX_LAYOUT_BY_K) {                                                                            \
       const uint p = HX_BATCH_ROW((TILE) / 4, e);                                                               \
@@ -71,6 +77,14 @@ static float4 hx_batch_load(global const float *x, ulong ld, uint vec4, uint row
       local float *const at = (to) + HX_BATCH_AT(pitch, p, HX_BATCH_ROW(HX_TILE_K / 4, e));                     \
       at[0] = v[u].s0, at[pitch] = v[u].s1, at[2 * pitch] = v[u].s2, at[3 * pitch] = v[u].s3;                   \
     }                                                                                                           \
+  }
+
+/* A compiler would mix the two operands' loads if this were not a loop. */
+#define HX_BATCH_COPY(x, ld, layout, TILE, lines, to)                                                           \
+  _Pragma("unroll 1") for (uint u0 = 0; u0 < HX_BATCH_COPIES(TILE); u0 += HX_COPIES) {                         \
+    float4 v[HX_COPIES];                                                                                       \
+    HX_BATCH_FETCH(v, x, ld, layout, TILE, lines, steps)                                                        \
+    HX_BATCH_KEEP(v, layout, TILE, to)                                                                          \
   }
 
 /* The multiply-adds of step p of k, if p / 4 is `four`. */
@@ -122,12 +136,19 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
 #pragma unroll 1
   for (uint left = (uint)k, steps; left; left -= steps) {
     steps = min(left, (uint)HX_TILE_K);
+#if HX_COPIES
+    barrier(CLK_LOCAL_MEM_FENCE); /* all have used the tiles before */
+    HX_BATCH_COPY(a, lda, a_layout, HX_TILE_M, rows, own_a)
+    HX_BATCH_COPY(b, ldb, b_layout, HX_TILE_N, columns, own_b)
+#else
+    const uint u0 = 0;
     float4 from_a[HX_BATCH_COPIES(HX_TILE_M)], from_b[HX_BATCH_COPIES(HX_TILE_N)];
     HX_BATCH_FETCH(from_a, a, lda, a_layout, HX_TILE_M, rows, steps)
     HX_BATCH_FETCH(from_b, b, ldb, b_layout, HX_TILE_N, columns, steps)
-    barrier(CLK_LOCAL_MEM_FENCE); /* all have used the tiles before */
+    barrier(CLK_LOCAL_MEM_FENCE);
     HX_BATCH_KEEP(from_a, a_layout, HX_TILE_M, own_a)
     HX_BATCH_KEEP(from_b, b_layout, HX_TILE_N, own_b)
+#endif
     barrier(CLK_LOCAL_MEM_FENCE);
     a += HX_TILE_K * a_ahead;
     b += HX_TILE_K * b_ahead;

@@ -2,6 +2,7 @@
  * Times the products of an NVIDIA GPU, for fit_plan.py and prune_rows.py, and cuBLAS beside them:
  *
  *   time_rows rows SHAPES    every program of the set on every shape of the file (bench/shapes has the format)
+ *   time_rows waited SHAPES  the same, but each launch is waited for before the next one
  *   time_rows chosen SHAPES  the program that the planner chooses
  *   time_rows ready          seconds until hx_ready returns
  *
@@ -31,6 +32,8 @@ typedef struct product {
   int trans_a, trans_b;
   size_t count; /* of a batch; 1: one product */
 } product;
+
+static bool waits; /* for each launch */
 
 static size_t ceil16(size_t n) { return (n + 15) & ~(size_t)15; }
 
@@ -100,7 +103,8 @@ static bool launch_hx(const product *p, unsigned times) {
   bool fine = true;
   const hx__cl_target t = {.mem = hx.c, .ldt = ld_of(p), .step = p->m * p->n};
   for (unsigned i = 0; i < times && fine; i++)
-    fine = hx__cl_launch_tiles(hx.stream, &f, &(hx__gemm_size){p->m, p->n, p->k, 1.0f}, &t) == HX__DONE;
+    fine = hx__cl_launch_tiles(hx.stream, &f, &(hx__gemm_size){p->m, p->n, p->k, 1.0f}, &t) == HX__DONE &&
+           (!waits || clFinish(hx.stream->queue) == CL_SUCCESS);
   return fine && clFinish(hx.stream->queue) == CL_SUCCESS;
 }
 
@@ -108,7 +112,8 @@ static bool launch_cublas(const product *p, unsigned times) {
   bool fine = cu.c != NULL;
   for (unsigned i = 0; i < times && fine; i++)
     fine = !(p->count > 1 ? bench_cuda_multiply_batch(&cu, p->m, p->count)
-                          : bench_cuda_multiply(&cu, p->m, p->n, p->k, p->trans_a, p->trans_b));
+                          : bench_cuda_multiply(&cu, p->m, p->n, p->k, p->trans_a, p->trans_b)) &&
+           (!waits || !cu.finish());
   return fine && !cu.finish();
 }
 
@@ -228,10 +233,11 @@ static int time_file(FILE *f, bool rows) {
 
 int main(int argc, char **argv) {
   const bool ready = argc == 2 && strcmp(argv[1], "ready") == 0;
-  const bool rows = argc == 3 && strcmp(argv[1], "rows") == 0;
+  waits = argc == 3 && strcmp(argv[1], "waited") == 0;
+  const bool rows = waits || (argc == 3 && strcmp(argv[1], "rows") == 0);
   FILE *const shapes = argc == 3 ? fopen(argv[2], "r") : NULL;
   if (!ready && (!shapes || (!rows && strcmp(argv[1], "chosen") != 0))) {
-    fprintf(stderr, "usage: time_rows rows|chosen SHAPES, time_rows ready\n");
+    fprintf(stderr, "usage: time_rows rows|waited|chosen SHAPES, time_rows ready\n");
     return 2;
   }
   const uint64_t from = hx__now_ns();
