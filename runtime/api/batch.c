@@ -17,16 +17,17 @@
 typedef struct products {
   hx__pieces pieces;
   const hx__work *work;
-  bool direct; /* Nothing but the matrices has to be looked at: the program has given no memory advice. */
+  bool claimed; /* The operands are here, and the outputs are claimed, or the program has given no memory advice. */
 } products;
 
 static void compute_chunk(const products *b, hx__chunk chunk) {
   hx_context *const hx = b->pieces.hx;
+  const bool direct = b->claimed && b->work->gemm.k && b->work->gemm.alpha != 0.0f;
   for (size_t i = chunk.first; i < chunk.first + chunk.count; i++) {
     const hx__gemm g = hx__batch_gemm(b->work, i);
-    if (b->direct && hx->table.kernels->gemm_direct(&g)) continue;
+    if (direct && hx->table.kernels->gemm_direct(&g)) continue;
     const hx__work product = hx__batch_product(b->work, i);
-    hx__compute_here(hx, &product);
+    (b->claimed ? hx__compute_claimed : hx__compute_here)(hx, &product);
   }
 }
 
@@ -50,17 +51,25 @@ static hx_status fetch_operands(hx_context *hx, const hx__work *w, uint64_t *cop
   return s;
 }
 
+/* If the program has given memory advice, the memory of all products is looked up at once if their matrices are near
+ * one another: a lookup takes longer than a small product. */
 static hx_status compute_whole(hx_context *hx, const hx__work *w, hx_report *report) {
   const size_t count = w->batch.count;
   const bool watched = atomic_load_explicit(&hx->memory.watched_ranges, memory_order_relaxed) != 0;
+  hx__work all;
+  const bool at_once = watched && hx__batch_as_one(w, &all);
   const uint64_t one = w->units / count + w->gemm.m * w->gemm.n + HX__PIECE_EFFORT;
   products b = {.pieces = {.hx = hx, .count = count, .effort = one * count, .compute = compute_products},
                 .work = w,
-                .direct = !watched && w->gemm.k && w->gemm.alpha != 0.0f};
+                .claimed = !watched || at_once};
   uint64_t copied = 0;
-  const hx_status s = watched ? fetch_operands(hx, w, &copied) : HX_OK;
+  const hx_status s = at_once   ? hx__fetch_for(&hx->table, &all, NULL, false, &copied)
+                      : watched ? fetch_operands(hx, w, &copied)
+                                : HX_OK;
   if (s != HX_OK) return s;
+  if (at_once) hx__memory_claim_outputs(&hx->memory, &all);
   hx__pieces_run(&b.pieces);
+  if (at_once) hx__memory_release_outputs(&hx->memory, &all, true);
   if (report) {
     hx__pieces_report(&b.pieces, w->units, report);
     report->bytes_copied = copied;

@@ -39,7 +39,7 @@ static void reduce_map_on_this_thread(const hx_context *hx, const hx__work *w) {
     w->out[f] = hx__join(w->fields[f].op, w->fields[f].type, slots + f * w->slices, w->slices);
 }
 
-static void compute(const hx_context *hx, const hx__work *w) {
+void hx__compute_claimed(hx_context *hx, const hx__work *w) {
   if (w->matmul || w->map)
     compute_chunk(hx, w, NULL);
   else if (w->kernel && !w->by_lines)
@@ -50,7 +50,7 @@ static void compute(const hx_context *hx, const hx__work *w) {
 
 void hx__compute_here(hx_context *hx, const hx__work *w) {
   hx__memory_claim_outputs(&hx->memory, w);
-  compute(hx, w);
+  hx__compute_claimed(hx, w);
   hx__memory_release_outputs(&hx->memory, w, true);
 }
 

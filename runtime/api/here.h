@@ -11,6 +11,9 @@
  * has its operands. No lock, no allocation and no clock, unless the program has given memory advice. */
 void hx__compute_here(hx_context *hx, const hx__work *work);
 
+/* The same, if its outputs have been claimed, as a part of a larger task. */
+void hx__compute_claimed(hx_context *hx, const hx__work *work);
+
 /* Whether the slots of a reduction fit on the stack of the calling thread. */
 static inline bool hx__fits_stack(const hx__work *w) {
   const size_t together = w->kernel && w->nfields ? w->nfields : 1; /* otherwise one field after the other */

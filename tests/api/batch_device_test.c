@@ -106,8 +106,8 @@ static void check_shapes(void) {
   check_shape(&(shape){.m = 2, .n = 3, .k = 4, .count = 70000, .alpha = 1}, 0.3f);
 }
 
-/* A and B stay on the device, and so does C, which is then the A of another batch; it is copied when hx_sync asks for
- * it, gaps not included. */
+/* A and B stay on the device, and so does C, which is then the A of another batch, at last on the CPU; it is copied
+ * when the CPU or hx_sync asks for it, gaps not included. */
 static void check_resident(size_t side, size_t count, size_t gap) {
   const shape s = {.m = side, .n = side, .k = side, .count = count, .gap = gap, .alpha = 1, .beta = 0};
   batch b = make(&s), next = make(&s);
@@ -127,6 +127,7 @@ static void check_resident(size_t side, size_t count, size_t gap) {
     next.task.matmul.a = next.p[0];
     expect(&next);
     next.task.matmul = wanted;
+    next.task.gpu_share = call < 2; /* The CPU has to get the result first. */
     CHECK_OK(hx_offload(hx, &next.task, &report));
   }
   CHECK_OK(hx_sync(hx, next.p[2], next.cells[2] * sizeof(float)));
@@ -150,8 +151,8 @@ static void check_resident_between(void) {
   CHECK_OK(hx_offload(hx, &b.task, &report));
   b.task.batch.count = 3, b.task.batch.stride_c = 2 * CELLS;
   b.task.matmul.alpha = -3;
-  for (int i = 0; i < 2; i++) {
-    b.task.gpu_share = i ? 0.5f : 1.0f;
+  for (float share = 1; share >= 0; share -= 0.5f) {
+    b.task.gpu_share = share;
     expect(&b);
     CHECK_OK(hx_offload(hx, &b.task, &report));
   }
