@@ -176,31 +176,40 @@ hx_status hx__mpi_product_describe(const hx_context *hx, const hx__mpi_gemm_args
   return HX_OK;
 }
 
-/* The context of BLACS and the leading dimension belong to a rank. */
+/* The numbers that all ranks have to pass. The context of BLACS and the leading dimension belong to a rank. */
+enum { SCALARS = 13, NUMBERS = SCALARS + 3 * DESC_LENGTH };
+
+static hx_status fail_as_different(int number) {
+  static const char *const scalars[SCALARS] = {"transa", "transb", "m",  "n",  "k",     "ia",  "ja",
+                                               "ib",     "jb",     "ic", "jc", "alpha", "beta"};
+  static const char *const of_descriptor[DESC_LENGTH] = {
+      [M] = "M", [N] = "N", [MB] = "MB", [NB] = "NB", [RSRC] = "RSRC", [CSRC] = "CSRC"};
+  if (number < SCALARS) return hx__mpi_fail(HX_INVALID_ARGUMENT, "%s differs from that of rank 0", scalars[number]);
+  const int in_descriptors = number - SCALARS;
+  return hx__mpi_fail(HX_INVALID_ARGUMENT, "%s of the descriptor of %c differs from that of rank 0",
+                      of_descriptor[in_descriptors % DESC_LENGTH], "abc"[in_descriptors / DESC_LENGTH]);
+}
+
 hx_status hx__mpi_product_compare(const hx__mpi_product *p, const hx__mpi_gemm_args *args) {
-  enum { SCALARS = 13, LENGTH = SCALARS + 3 * DESC_LENGTH };
   const int *const descs[3] = {args->desca, args->descb, args->descc};
-  int mine[LENGTH] = {is_transposed(args->transa),
-                      is_transposed(args->transb),
-                      args->m,
-                      args->n,
-                      args->k,
-                      args->ia,
-                      args->ja,
-                      args->ib,
-                      args->jb,
-                      args->ic,
-                      args->jc};
-  int first[LENGTH];
+  int mine[NUMBERS] = {is_transposed(args->transa),
+                       is_transposed(args->transb),
+                       args->m,
+                       args->n,
+                       args->k,
+                       args->ia,
+                       args->ja,
+                       args->ib,
+                       args->jb,
+                       args->ic,
+                       args->jc};
+  int first[NUMBERS], i = 0;
   memcpy(&mine[SCALARS - 2], &args->alpha, sizeof args->alpha);
   memcpy(&mine[SCALARS - 1], &args->beta, sizeof args->beta);
-  for (int i = 0; i < 3; i++)
-    for (int j = M; j <= CSRC; j++) mine[SCALARS + i * DESC_LENGTH + j] = descs[i][j];
+  for (int d = 0; d < 3; d++)
+    for (int j = M; j <= CSRC; j++) mine[SCALARS + d * DESC_LENGTH + j] = descs[d][j];
   memcpy(first, mine, sizeof mine);
-  if (!hx__mpi_did(&p->team, MPI_Bcast(first, LENGTH, MPI_INT, 0, p->team.comm), "MPI_Bcast")) return HX__MPI_FAILED;
-  const bool is_same = memcmp(first, mine, sizeof mine) == 0;
-  return hx__mpi_agree(&p->team, is_same ? HX_OK
-                                         : hx__mpi_fail(HX_INVALID_ARGUMENT,
-                                                        "a transpose, a size, an offset, alpha, beta or a descriptor "
-                                                        "differs from that of rank 0"));
+  if (!hx__mpi_did(&p->team, MPI_Bcast(first, NUMBERS, MPI_INT, 0, p->team.comm), "MPI_Bcast")) return HX__MPI_FAILED;
+  while (i < NUMBERS && first[i] == mine[i]) i++;
+  return hx__mpi_agree(&p->team, i == NUMBERS ? HX_OK : fail_as_different(i));
 }

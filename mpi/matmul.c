@@ -103,7 +103,7 @@ static void scale(const hx__mpi_product *p, const float *sums) {
   hx__fpenv_leave(was);
 }
 
-/* alpha == 0 or k == 0: neither A nor B is read. */
+/* alpha == 0 or k == 0, or C has no element: neither A nor B is read. */
 static hx_status scale_only(hx_context *hx, const hx__mpi_product *p) {
   hx_task task = hx_matmul(width(p), height(p), 0, NULL, NULL, p->c);
   task.matmul.ldc = p->ldc;
@@ -114,7 +114,8 @@ static hx_status scale_only(hx_context *hx, const hx__mpi_product *p) {
 
 static hx_status multiply_all(hx_context *hx, hx__mpi_product *p) {
   const hx__mpi_team *const team = &p->team;
-  if (p->alpha == 0 || p->k == 0) return hx__mpi_agree(team, scale_only(hx, p));
+  const bool reads = p->alpha != 0 && p->k && p->m.n && p->n.n;
+  if (!reads) return hx__mpi_agree(team, scale_only(hx, p));
   hx_status status = hx__mpi_operand_move(team, &p->a, &p->m);
   if (status == HX_OK) status = hx__mpi_operand_move(team, &p->b, &p->n);
   if (status != HX_OK) return status;
@@ -138,7 +139,7 @@ static hx_status place(hx__mpi_product *p) {
   if (!hx__mpi_did(team, MPI_Topo_test(team->comm, &topology), "MPI_Topo_test")) return HX__MPI_FAILED;
   if (topology == MPI_CART) MPI_Cartdim_get(team->comm, &dimensions);
   if (dimensions != 2)
-    return hx__mpi_fail(HX_INVALID_ARGUMENT, "comm has no Cartesian topology of two dimensions (MPI_Cart_create)");
+    return hx__mpi_fail(HX_INVALID_ARGUMENT, "grid has no Cartesian topology of two dimensions (MPI_Cart_create)");
   if (!hx__mpi_did(team, MPI_Cart_get(team->comm, 2, size, periods, at), "MPI_Cart_get")) return HX__MPI_FAILED;
   p->rows = size[0];
   p->columns = size[1];

@@ -190,11 +190,11 @@ static void check_errors(const grid_of_ranks *g) {
               {AT(ic), INT32_MAX, "ic is 2147483647, not from 1 to 16"},
               {AT(jc), INT32_MIN, "jc is -2147483648, not from 1 to 16"},
               {AT(m), 31, "M of the descriptor of a is 30, not from 31"},
-              {AT(transa), 'T', "differs from that of rank 0"},
-              {AT(transb), 'c', "differs from that of rank 0"},
-              {AT(m), 14, "differs from that of rank 0"},
-              {AT(ia), 2, "differs from that of rank 0"},
-              {AT(jc), 2, "differs from that of rank 0"}};
+              {AT(transa), 'T', "transa differs from that of rank 0"},
+              {AT(transb), 'c', "transb differs from that of rank 0"},
+              {AT(m), 14, "m differs from that of rank 0"},
+              {AT(ia), 2, "ia differs from that of rank 0"},
+              {AT(jc), 2, "jc differs from that of rank 0"}};
 #undef AT
   const arguments right = {'N', 'n', 15, 15, 15, 1, 1, 1, 1, 1, 1};
   float *const x = calloc(3000, sizeof *x);

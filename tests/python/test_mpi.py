@@ -353,7 +353,7 @@ class Matmul(unittest.TestCase):
             hx.mpi.descriptor(3, 3, 1, 1, grid, RANKS)
         self.assertTrue((out == 7).all())
         if RANKS > 1:
-            with self.assertRaisesRegex(hx.InvalidArgument, "alpha, beta or a descriptor differs"):
+            with self.assertRaisesRegex(hx.InvalidArgument, "alpha differs from that of rank 0"):
                 hx.mpi.matmul(grid, **right, alpha=2 if IS_LAST else 1)
         self.assertTrue((hx.mpi.matmul(grid, **right) == 4).all())
         grid.Free()
