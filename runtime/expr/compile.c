@@ -77,11 +77,8 @@ static void declare(parser *p, unsigned value, const token *where, const char *t
 static unsigned parse_body(parser *p);
 
 /* exp, log and others: their text, with the argument as x. */
-static NEVER_INLINED unsigned parse_elementary(parser *p, const char *text, const char *name, const token *where) {
-  hx__source_advance(&p->s);
-  hx__source_expect(&p->s, '(');
-  const unsigned argument = hx__converted(p, where, parse_expression(p), HX_F32);
-  hx__source_expect(&p->s, ')');
+static NEVER_INLINED unsigned expand_elementary(parser *p, const char *text, const char *name, const token *where,
+                                                unsigned argument) {
   if (p->s.status != HX_OK) return 0;
   const source outer = p->s;
   const unsigned names = p->name_count, scope = p->scope, depth = p->depth, waiting = p->waiting;
@@ -98,6 +95,15 @@ static NEVER_INLINED unsigned parse_elementary(parser *p, const char *text, cons
   p->elementary = inside;
   if (failed) hx__source_fail(&p->s, where, "%s needs more values or names than are left", name);
   return failed ? 0 : v;
+}
+
+/* "(x)", as a float. */
+static unsigned parse_argument(parser *p, const token *where) {
+  hx__source_advance(&p->s);
+  hx__source_expect(&p->s, '(');
+  const unsigned argument = hx__converted(p, where, parse_expression(p), HX_F32);
+  hx__source_expect(&p->s, ')');
+  return argument;
 }
 
 static NEVER_INLINED unsigned fail_on_unknown_name(parser *p, token where) {
@@ -118,7 +124,7 @@ static NEVER_INLINED unsigned parse_name(parser *p) {
   const function *const f = hx__function_at(p);
   if (f) return parse_call(p, f, &where);
   const char *elementary_name, *const elementary = hx__elementary_at(&p->s, &elementary_name);
-  if (elementary) return parse_elementary(p, elementary, elementary_name, &where);
+  if (elementary) return expand_elementary(p, elementary, elementary_name, &where, parse_argument(p, &where));
   const name *const n = find_name(p, &where);
   if (!n) return fail_on_unknown_name(p, where);
   hx__source_advance(&p->s);
@@ -178,6 +184,7 @@ static unsigned parse_unary_inside(parser *p) {
   return parse_primary(p);
 }
 
+/* The operand in the innermost brackets is a level, too. */
 static void go_deeper(parser *p, const token *where) {
   if (p->depth++ > HX__EXPR_DEPTH)
     hx__source_fail(&p->s, where, "more than %u brackets, operators and conditions inside one another", HX__EXPR_DEPTH);

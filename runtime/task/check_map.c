@@ -103,7 +103,7 @@ static hx_status check_operations(const struct hx_map_args *t, hx__work *w) {
       REFUSE("op%s is HX_DOT, which has two arrays: write x * y in the expression and use HX_SUM",
              hx__field_text(index).text);
     if (w->fields[f].type != type)
-      REFUSE("type of fields[%zu] is %s; the kernel gives %s", f, hx__type_names[w->fields[f].type],
+      REFUSE("type%s is %s; the kernel gives %s", hx__field_text(index).text, hx__type_names[w->fields[f].type],
              hx__type_names[type]);
     w->needs |= hx__need_of(w, &w->fields[f]);
   }

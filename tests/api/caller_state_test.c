@@ -228,11 +228,16 @@ static void thread_cancelled_in_a_call(void) {
 
 enum { STACK_BYTES = SANITIZED ? 1 << 20 : 64 << 10, PAINT = 0x5a };
 
-/* The deepest texts that the compiler takes: brackets around functions, and the operators of each precedence. */
-static void deepest_texts(char brackets[256], char operators[2048]) {
+/* The deepest texts that the compiler takes: brackets around functions, and the operators of each precedence; and
+ * functions within each other, which it refuses once it has read them. */
+static void deepest_texts(char brackets[256], char operators[2048], char functions[2048]) {
   enum { DEPTH = 64, PRECEDENCES = 10, NESTED = 128 / PRECEDENCES };
   memset(brackets, 0, 256);
   memset(operators, 0, 2048);
+  memset(functions, 0, 2048);
+  for (int i = 0; i < DEPTH; i++) strcat(functions, i < 2 * DEPTH / 4 ? "1==1<1+1*tanhf(" : "expf(");
+  strcat(functions, "x");
+  for (int i = 0; i < DEPTH; i++) strcat(functions, ")");
   memset(brackets, '(', DEPTH - 2); /* and those of two functions */
   strcat(brackets, "erff(expf(x) * tanhf(y))");
   memset(brackets + strlen(brackets), ')', DEPTH - 2);
@@ -253,15 +258,17 @@ static void call_tasks(hx_context *hx, hx_task *const tasks[], size_t count) {
 /* The compiler at its greatest depth, and the evaluator with temporaries and a remainder. */
 static void call_kernels(hx_context *hx) {
   static float out[N];
-  static char brackets[256], operators[2048];
+  static char brackets[256], operators[2048], functions[2048];
   enum { ROWS = 5 };
   const hx_field both[] = {{.op = HX_SUM, .type = HX_F32}, {.op = HX_MAX, .type = HX_F32}};
   hx_value value, values[ROWS];
   hx_kernel *k = NULL;
   const hx_kernel_source source = {.text = brackets, .inputs = "float x, float y"},
-                         deep = {.text = operators, .inputs = "float x, float y"};
+                         deep = {.text = operators, .inputs = "float x, float y"},
+                         nested = {.text = functions, .inputs = "float x"};
   const void *inputs[] = {x, x};
-  deepest_texts(brackets, operators);
+  deepest_texts(brackets, operators, functions);
+  CHECK_REFUSED(hx_compile(hx, &nested, &k), HX_INVALID_ARGUMENT, "needs more values or names than are left");
   CHECK_OK(hx_compile(hx, &deep, &k));
   hx_kernel_free(k);
   CHECK_OK(hx_compile(hx, &source, &k));

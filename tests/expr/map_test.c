@@ -136,7 +136,7 @@ static void check_refused_fields(hx_context *hx) {
   hx_kernel *k;
   CHECK_OK(hx_compile(hx, &source, &k));
   hx_task t = hx_map_reduce_fields(fields, 2, k, inputs, 8, NULL, out);
-  CHECK_REFUSED(hx_offload(hx, &t, NULL), HX_INVALID_ARGUMENT, "type of fields[1] is f32; the kernel gives i32");
+  CHECK_REFUSED(hx_offload(hx, &t, NULL), HX_INVALID_ARGUMENT, "type of field 1 is f32; the kernel gives i32");
   fields[1].type = HX_I32;
   t.map.n = 0;
   CHECK_REFUSED(hx_offload(hx, &t, NULL), HX_INVALID_ARGUMENT, "HX_MIN of field 1 has no value");
