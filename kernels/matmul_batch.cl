@@ -7,8 +7,8 @@
  *   HX_TILE_K             steps of k of a tile in local memory, a multiple of 4
  *   HX_ITEM_M, HX_ITEM_N  rows and columns of C of an item, multiples of 4
  *   HX_LOCAL0             items of a group: of one tile or several
- *   HX_COPIES            copies of one operand that an item has in registers, of HX_BATCH_COPIES; default 0: those of both
- *                         operands, which hides latency better and takes more registers */
+ *   HX_COPIES             copies of one operand that an item loads before it stores them; default 0: it loads its part of
+ *                         both operands first, which hides latency better and takes more registers */
 #if HX_SHAPE_TILES && HX_BATCH
 
 #ifndef HX_COPIES
@@ -49,7 +49,7 @@ static float4 hx_batch_load(global const float *x, ulong ld, uint vec4, uint row
   return v;
 }
 
-/* The item's part of an operand, of which `lines` lines and `steps` steps of k exist from x on. */
+/* The item's part of an operand from copy u0 on, of which `lines` lines and `steps` steps of k exist from x on. */
 #define HX_BATCH_FETCH(v, x, ld, layout, TILE, lines, steps)                                                    \
   if ((layout) & HX_LAYOUT_BY_K) {                                                                              \
     _Pragma("unroll") for (uint u = 0; u < HX_BATCH_AT_ONCE(TILE); u++) {                                        \
@@ -79,8 +79,9 @@ static float4 hx_batch_load(global const float *x, ulong ld, uint vec4, uint row
     }                                                                                                           \
   }
 
-/* A compiler would mix the two operands' loads if this were not a loop. */
-#define HX_BATCH_COPY(x, ld, layout, TILE, lines, to)                                                           \
+/* Copies an operand, HX_COPIES at a time. As a loop also if it has one turn: then compilers do not begin with the other
+ * operand before it is done, and 64 x 64 tiles of 64 items fit the registers. */
+#define HX_BATCH_COPY(x, ld, layout, TILE, lines, steps, to)                                                    \
   _Pragma("unroll 1") for (uint u0 = 0; u0 < HX_BATCH_COPIES(TILE); u0 += HX_COPIES) {                         \
     float4 v[HX_COPIES];                                                                                       \
     HX_BATCH_FETCH(v, x, ld, layout, TILE, lines, steps)                                                        \
@@ -136,10 +137,11 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
 #pragma unroll 1
   for (uint left = (uint)k, steps; left; left -= steps) {
     steps = min(left, (uint)HX_TILE_K);
+    /* Tiles are overwritten after a barrier, when all items have used those before. */
 #if HX_COPIES
-    barrier(CLK_LOCAL_MEM_FENCE); /* all have used the tiles before */
-    HX_BATCH_COPY(a, lda, a_layout, HX_TILE_M, rows, own_a)
-    HX_BATCH_COPY(b, ldb, b_layout, HX_TILE_N, columns, own_b)
+    barrier(CLK_LOCAL_MEM_FENCE);
+    HX_BATCH_COPY(a, lda, a_layout, HX_TILE_M, rows, steps, own_a)
+    HX_BATCH_COPY(b, ldb, b_layout, HX_TILE_N, columns, steps, own_b)
 #else
     const uint u0 = 0;
     float4 from_a[HX_BATCH_COPIES(HX_TILE_M)], from_b[HX_BATCH_COPIES(HX_TILE_N)];
