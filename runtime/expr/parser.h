@@ -18,8 +18,8 @@ typedef struct parser {
   name names[HX__EXPR_NAMES];
   unsigned name_count, depth;
   unsigned waiting; /* operators whose second operand is being read */
-  unsigned scope;  /* the first name that is visible */
-  bool elementary; /* the text is one of elementary.c */
+  unsigned scope;   /* the first name that is visible */
+  bool elementary;  /* the text is one of elementary.c */
 } parser;
 
 enum { TYPES = HX_U32 + 1 };
