@@ -141,6 +141,11 @@ static void check_refused_fields(hx_context *hx) {
   t.map.n = 0;
   CHECK_REFUSED(hx_offload(hx, &t, NULL), HX_INVALID_ARGUMENT, "HX_MIN of field 1 has no value");
   t.map.n = 8;
+  fields[1].op = HX_DOT;
+  CHECK_REFUSED(hx_offload(hx, &t, NULL), HX_INVALID_ARGUMENT, "op of field 1 is HX_DOT");
+  fields[1].op = (hx_op)12;
+  CHECK_REFUSED(hx_offload(hx, &t, NULL), HX_INVALID_ARGUMENT, "op of field 1 is 12");
+  fields[1].op = HX_MIN;
   t.map.out = fields;
   CHECK_REFUSED(hx_offload(hx, &t, NULL), HX_INVALID_ARGUMENT, "overlaps fields");
   t = hx_map_reduce_fields(NULL, 2, k, inputs, 8, NULL, out);
