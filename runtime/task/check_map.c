@@ -15,7 +15,7 @@ static hx_status check_array(const hx__work *w, const void *p, size_t rows, size
   if (misaligned(p, ELEMENT)) REFUSE("%s is %p: not aligned to 4 bytes", text, p);
   if (ld && ld < w->cols) REFUSE("ld of %s is %zu: less than cols = %zu", text, ld, w->cols);
   size_t elements, bytes;
-  if (rows > 1 && ld > PTRDIFF_MAX / ELEMENT / (rows - 1))
+  if (rows > 1 && ld > SIZE_MAX / ELEMENT / (rows - 1))
     REFUSE("ld of %s is %zu: %zu rows overflow the address space", text, ld, rows);
   if (__builtin_mul_overflow(rows - 1, ld, &elements) || __builtin_add_overflow(elements, w->cols, &elements) ||
       __builtin_mul_overflow(elements, (size_t)ELEMENT, &bytes) || (uintptr_t)p > UINTPTR_MAX - bytes)
