@@ -52,22 +52,22 @@ static float4 hx_batch_load(global const float *x, ulong ld, uint vec4, uint row
 /* The item's part of an operand from copy u0 on, of which `lines` lines and `steps` steps of k exist from x on. */
 #define HX_BATCH_FETCH(v, x, ld, layout, TILE, lines, steps)                                                    \
   if ((layout) & HX_LAYOUT_BY_K) {                                                                              \
-    _Pragma("unroll") for (uint u = 0; u < HX_BATCH_AT_ONCE(TILE); u++) {                                        \
-      const uint e = (u0 + u) * HX_BATCH_ITEMS + item;                                                                 \
+    _Pragma("unroll") for (uint u = 0; u < HX_BATCH_AT_ONCE(TILE); u++) {                                       \
+      const uint e = (u0 + u) * HX_BATCH_ITEMS + item;                                                          \
       v[u] = hx_batch_load(x, ld, (layout) & HX_LAYOUT_VEC4, HX_BATCH_ROW((TILE) / 4, e),                       \
                            HX_BATCH_COLUMN((TILE) / 4, e), steps, lines);                                       \
     }                                                                                                           \
   } else {                                                                                                      \
-    _Pragma("unroll") for (uint u = 0; u < HX_BATCH_AT_ONCE(TILE); u++) {                                        \
-      const uint e = (u0 + u) * HX_BATCH_ITEMS + item;                                                                 \
+    _Pragma("unroll") for (uint u = 0; u < HX_BATCH_AT_ONCE(TILE); u++) {                                       \
+      const uint e = (u0 + u) * HX_BATCH_ITEMS + item;                                                          \
       v[u] = hx_batch_load(x, ld, (layout) & HX_LAYOUT_VEC4, HX_BATCH_ROW(HX_TILE_K / 4, e),                    \
                            HX_BATCH_COLUMN(HX_TILE_K / 4, e), lines, steps);                                    \
     }                                                                                                           \
   }
 
 #define HX_BATCH_KEEP(v, layout, TILE, to)                                                                      \
-  _Pragma("unroll") for (uint u = 0; u < HX_BATCH_AT_ONCE(TILE); u++) {                                          \
-    const uint e = (u0 + u) * HX_BATCH_ITEMS + item, pitch = HX_BATCH_PITCH(TILE);                                     \
+  _Pragma("unroll") for (uint u = 0; u < HX_BATCH_AT_ONCE(TILE); u++) {                                         \
+    const uint e = (u0 + u) * HX_BATCH_ITEMS + item, pitch = HX_BATCH_PITCH(TILE);                              \
     if (e >= (TILE) * HX_TILE_K / 4) continue;                                                                  \
     if ((layout) & HX_LAYOUT_BY_K) {                                                                            \
       const uint p = HX_BATCH_ROW((TILE) / 4, e);                                                               \
@@ -82,8 +82,8 @@ static float4 hx_batch_load(global const float *x, ulong ld, uint vec4, uint row
 /* Copies an operand, HX_COPIES at a time. As a loop also if it has one turn: then compilers do not begin with the other
  * operand before it is done, and 64 x 64 tiles of 64 items fit the registers. */
 #define HX_BATCH_COPY(x, ld, layout, TILE, lines, steps, to)                                                    \
-  _Pragma("unroll 1") for (uint u0 = 0; u0 < HX_BATCH_COPIES(TILE); u0 += HX_COPIES) {                         \
-    float4 v[HX_COPIES];                                                                                       \
+  _Pragma("unroll 1") for (uint u0 = 0; u0 < HX_BATCH_COPIES(TILE); u0 += HX_COPIES) {                          \
+    float4 v[HX_COPIES];                                                                                        \
     HX_BATCH_FETCH(v, x, ld, layout, TILE, lines, steps)                                                        \
     HX_BATCH_KEEP(v, layout, TILE, to)                                                                          \
   }

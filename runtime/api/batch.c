@@ -52,12 +52,13 @@ static hx_status fetch_operands(hx_context *hx, const hx__work *w, uint64_t *cop
 }
 
 /* If the program has given memory advice, the memory of all products is looked up at once if their matrices are near
- * one another: a lookup takes longer than a small product. */
+ * one another: a lookup takes longer than a small product. Not if C has gaps, where another thread's task may put a
+ * result while this one has claimed it all. */
 static hx_status compute_whole(hx_context *hx, const hx__work *w, hx_report *report) {
   const size_t count = w->batch.count;
   const bool watched = atomic_load_explicit(&hx->memory.watched_ranges, memory_order_relaxed) != 0;
   hx__work all;
-  const bool at_once = watched && hx__batch_as_one(w, &all);
+  const bool at_once = watched && hx__batch_as_one(w, &all) && !hx__c_has_gaps(&all);
   const uint64_t one = w->units / count + w->gemm.m * w->gemm.n + HX__PIECE_EFFORT;
   products b = {.pieces = {.hx = hx, .count = count, .effort = one * count, .compute = compute_products},
                 .work = w,

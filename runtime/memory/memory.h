@@ -55,6 +55,10 @@ hx_status hx__memory_modified(hx__memory *memory, const void *p, size_t bytes);
  * is valid while the version is the same. */
 uint64_t hx__memory_version(hx__memory *memory, const hx__work *work, unsigned operand);
 
+/* Whether there is something between the elements of a batch's matrices C. Then their array is one row, with these
+ * gaps, so it stays on no device. */
+bool hx__c_has_gaps(const hx__work *work);
+
 /* Bracket the execution of a task, whose outputs are written by the host. In between, no device accesses a
  * coarse-grained SVM block that contains them in place; claim waits for runs that do. written: the outputs were
  * changed. */

@@ -35,9 +35,6 @@ hx__memory_mode hx__mode_of(const hx__memory *memory, const hx__device *device, 
 /* The arrays of a task in the order of hx__request.arrays; and its output, if it is a C or that of a map. */
 hx__array hx__array_of(const hx__work *work, size_t index);
 hx__array hx__array_of_c(const hx__work *work);
-/* Whether there is something between the elements of a batch's matrices C. Then their array is one row, with these
- * gaps, so it stays on no device. */
-bool hx__c_has_gaps(const hx__work *work);
 static inline size_t hx__array_bytes(const hx__array *a) {
   return a->rows && a->cols ? ((a->rows - 1) * a->ld + a->cols) * sizeof(float) : 0;
 }
