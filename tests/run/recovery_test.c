@@ -189,19 +189,20 @@ static hx_context *open_free(double rate) {
 }
 
 /* Products on a device that was never measured and has a 40th of the CPU's rate: the CPU computes the device's first
- * chunk, a 16th of the product, again. The next call begins while the device still computes that chunk, takes 16 times
- * as long, and uses the device once it is free. */
+ * chunk, a 16th of the product, again. The next call begins while the device still computes that chunk, takes six
+ * times as long, and uses the device once it is free. A call takes some 15 ms, so that the device begins in time
+ * on a busy machine, too. */
 static void timed_out_device_joins_in(void) {
-  enum { LONGER = 16 };
-  float *const a = malloc(LONGER * SQUARE * sizeof *a), *const b = malloc(LONGER * SQUARE * sizeof *b),
-               *const c = malloc(SQUARE * sizeof *c), *const want = malloc(SQUARE * sizeof *want);
-  data_fill(HX_F32, DATA_SIGNED, 41, a, LONGER * SQUARE);
-  data_fill(HX_F32, DATA_SIGNED, 42, b, LONGER * SQUARE);
+  enum { LONGER = 6, EDGE = 1024, ENTRIES = EDGE * EDGE };
+  float *const a = malloc(LONGER * ENTRIES * sizeof *a), *const b = malloc(LONGER * ENTRIES * sizeof *b),
+               *const c = malloc(ENTRIES * sizeof *c), *const want = malloc(ENTRIES * sizeof *want);
+  data_fill(HX_F32, DATA_SIGNED, 41, a, LONGER * ENTRIES);
+  data_fill(HX_F32, DATA_SIGNED, 42, b, LONGER * ENTRIES);
   unsigned late = 0, came = 0, pairs = 0;
   double cpu_s = 1.0;
   hx_report report;
   hx_context *hx = open_free(1e9);
-  hx_task first = hx_matmul(WIDE, WIDE, WIDE, a, b, c), next = hx_matmul(WIDE, WIDE, LONGER * WIDE, a, b, want);
+  hx_task first = hx_matmul(EDGE, EDGE, EDGE, a, b, c), next = hx_matmul(EDGE, EDGE, LONGER * EDGE, a, b, want);
   first.gpu_share = next.gpu_share = 0.0f;
   CHECK_OK(hx_offload(hx, &next, NULL));
   for (int i = 0; i < 5; i++) {
@@ -213,11 +214,11 @@ static void timed_out_device_joins_in(void) {
   next.matmul.c = c;
   const double chunk_s = cpu_s * 40.0 / 16.0;
   for (; (late < 6 || came < 2) && pairs < 100; pairs++) { /* on a busy machine the device may be free too late */
-    hx = open_free((double)WIDE * SQUARE / 16.0 / chunk_s);
+    hx = open_free((double)EDGE * ENTRIES / 16.0 / chunk_s);
     CHECK_OK(hx_offload(hx, &first, &report));
     const bool is_late = report.recovered > 0 && report.seconds < 0.75 * chunk_s;
     CHECK_OK(hx_offload(hx, &next, &report));
-    CHECK(memcmp(c, want, SQUARE * sizeof *c) == 0, "other bits");
+    CHECK(memcmp(c, want, ENTRIES * sizeof *c) == 0, "other bits");
     late += is_late;
     came += is_late && device_units(&report) > 0;
     hx_close(hx);
