@@ -46,9 +46,29 @@ static bool copy_overlaps(const hx__copy *c, uintptr_t first, size_t bytes) {
   return first < c->mirror->first + c->mirror->bytes && c->mirror->first < first + bytes;
 }
 
-void hx__copies_invalidate(hx__memory *m, const void *p, size_t bytes, bool results, bool mirrors) {
+void hx__copies_invalidate(hx__memory *m, const void *p, size_t bytes, bool mirrors) {
   for (hx__copy *c = m->copies; c; c = c->next)
-    if ((c->version ? mirrors : results) && copy_overlaps(c, (uintptr_t)p, bytes)) c->stale = true;
+    if ((!c->version || mirrors) && copy_overlaps(c, (uintptr_t)p, bytes)) c->stale = true;
+  free_stale(m);
+}
+
+/* Whether the array has an element of a resident result. */
+static bool shares_result(const hx__copy *c, const hx__array *a) {
+  const hx__matrix x = {a->p, a->rows, a->cols, a->ld}, y = {c->result.p, c->result.rows, c->result.cols, c->result.ld};
+  return !c->version && !c->stale && hx__matrices_share(&x, &y);
+}
+
+/* Whether the products of a batch write an element of a resident result. */
+static bool batch_shares_result(const hx__copy *c, const hx__work *batch) {
+  const hx__array *const r = &c->result;
+  const hx__matrices x = hx__batch_matrices(batch, HX__BATCH_C), y = {{r->p, r->rows, r->cols, r->ld}, x.stride, 1};
+  return !c->version && !c->stale && hx__batches_share(&x, &y);
+}
+
+void hx__copies_written(hx__memory *m, const hx__work *w) {
+  const hx__array out = hx__array_of_output(w);
+  for (hx__copy *c = m->copies; c; c = c->next)
+    if (shares_result(c, &out) && (!w->by_products || batch_shares_result(c, w))) c->stale = true;
   free_stale(m);
 }
 
@@ -247,10 +267,8 @@ void hx__memory_resident_cancel(hx__memory *m, const hx__resident_output *reside
   hx__unlock(&m->lock);
 }
 
-/* Whether the array overlaps a result that only a device has. */
-static bool host_lacks(const hx__copy *c, const hx__array *a) {
-  return c->device_only && !c->stale && copy_overlaps(c, (uintptr_t)a->p, hx__array_bytes(a));
-}
+/* Whether the array has an element of a result that only a device has. */
+static bool host_lacks(const hx__copy *c, const hx__array *a) { return c->device_only && shares_result(c, a); }
 
 /* Whether a task with this output overwrites the whole result. */
 static bool overwrites(const hx__array *out, const hx__copy *c) {

@@ -14,8 +14,10 @@ void hx__copies_release(hx__memory *memory, const hx__mirror *mirror); /* NULL i
 /* Whether a device has at least half of the array already. */
 bool hx__copies_are_present(const hx__memory *memory, const hx__range *r, const hx__array *array);
 
-/* Marks copies that overlap [p, p+bytes) as stale: resident results, mirrors of inputs, or both. */
-void hx__copies_invalidate(hx__memory *memory, const void *p, size_t bytes, bool results, bool mirrors);
+/* Marks resident results that overlap [p, p+bytes) as stale, and mirrors of inputs, too, if `mirrors`. */
+void hx__copies_invalidate(hx__memory *memory, const void *p, size_t bytes, bool mirrors);
+/* Marks resident results as stale if the task has written an element of them. */
+void hx__copies_written(hx__memory *memory, const hx__work *work);
 void hx__copies_free(hx__memory *memory);
 
 #endif

@@ -130,7 +130,7 @@ static hx__range *take_range(hx__memory *m, const void *p, bool allocated) {
   if (found) {
     *at = found->next;
     atomic_fetch_sub(&m->watched_ranges, is_watched(found));
-    hx__copies_invalidate(m, found->p, found->bytes, true, true);
+    hx__copies_invalidate(m, found->p, found->bytes, true);
   }
   hx__unlock(&m->lock);
   return found;
@@ -252,7 +252,7 @@ hx_status hx__memory_advise(hx__memory *m, const void *p, size_t bytes, unsigned
     r->advised = (uintptr_t)p;
     r->advised_end = (uintptr_t)p + bytes;
     r->version = hx__next_version();
-    hx__copies_invalidate(m, r->p, r->bytes, true, true);
+    hx__copies_invalidate(m, r->p, r->bytes, true);
   }
   hx__unlock(&m->lock);
   return r ? HX_OK : hx__memory_known(m, p, bytes, "hx_advise");
@@ -263,7 +263,7 @@ hx_status hx__memory_modified(hx__memory *m, const void *p, size_t bytes) {
   hx__range *const r = hx__range_of(m, p, bytes);
   if (r) {
     r->version = hx__next_version();
-    hx__copies_invalidate(m, p, bytes, true, false);
+    hx__copies_invalidate(m, p, bytes, false);
   }
   hx__unlock(&m->lock);
   return r ? HX_OK : hx__memory_known(m, p, bytes, "hx_modified");

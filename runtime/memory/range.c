@@ -91,6 +91,12 @@ hx__array hx__array_of_c(const hx__work *w) {
   return (hx__array){.p = w->gemm.c, .rows = w->gemm.m, .cols = w->gemm.n, .ld = w->gemm.ldc};
 }
 
+hx__array hx__array_of_output(const hx__work *w) {
+  if (w->matmul || w->map) return hx__array_of_c(w);
+  const size_t words = hx__work_values(w) * sizeof(hx_value) / sizeof(uint32_t);
+  return (hx__array){.p = w->out, .rows = 1, .cols = words, .ld = words};
+}
+
 static bool bytes_overlap(const void *x, size_t xb, const void *y, size_t yb) {
   return (uintptr_t)x < (uintptr_t)y + yb && (uintptr_t)y < (uintptr_t)x + xb;
 }

@@ -13,8 +13,7 @@ typedef struct extent {
 } extent;
 
 static extent output_of(const hx__work *w) {
-  if (!w->matmul && !w->map) return (extent){w->out, hx__work_values(w) * sizeof(hx_value)};
-  const hx__array c = hx__array_of_c(w);
+  const hx__array c = hx__array_of_output(w);
   return (extent){c.p, hx__array_bytes(&c)};
 }
 
@@ -45,11 +44,10 @@ void hx__memory_claim_outputs(hx__memory *m, const hx__work *w) {
 void hx__memory_release_outputs(hx__memory *m, const hx__work *w, bool written) {
   if (atomic_load_explicit(&m->watched_ranges, memory_order_relaxed) == 0) return;
   hx__lock(&m->lock);
-  const extent out = output_of(w);
   hx__range *const r = coarse_output(m, w);
   if (r) r->writers--;
   mark_outputs_written(m, w);
-  if (written) hx__copies_invalidate(m, out.p, out.bytes, true, false);
+  if (written) hx__copies_written(m, w);
   hx__unlock(&m->lock);
 }
 

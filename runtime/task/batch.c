@@ -69,15 +69,18 @@ static bool shares_with_one(const hx__matrix *x, const hx__matrices *y) {
   const uintptr_t from = (uintptr_t)x->base, base = (uintptr_t)y->first.base;
   const uintptr_t end = from + extent_of(x) * sizeof(float), step = y->stride * sizeof(float);
   hx__matrix one = y->first;
-  for (size_t i = from > base ? (from - base) / step : 0; i < y->count && base + i * step < end; i++) {
+  for (size_t i = y->count > 1 && from > base ? (from - base) / step : 0; i < y->count && base + i * step < end; i++) {
     one.base = element_after(y->first.base, i * y->stride);
     if (hx__matrices_share(x, &one)) return true;
   }
   return false;
 }
 
+/* Whether each matrix ends before the next one begins. */
+static bool are_apart(const hx__matrices *x) { return x->count == 1 || x->stride >= extent_of(&x->first); }
+
 bool hx__batches_share(const hx__matrices *x, const hx__matrices *y) {
-  const bool apart = x->stride == y->stride && x->stride >= extent_of(&x->first) && y->stride >= extent_of(&y->first);
+  const bool apart = x->stride == y->stride && are_apart(x) && are_apart(y);
   if (end_of(x) <= (uintptr_t)y->first.base || end_of(y) <= (uintptr_t)x->first.base) return false;
   return !apart || shares_with_one(&x->first, y) || shares_with_one(&y->first, x);
 }

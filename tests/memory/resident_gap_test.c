@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A matrix whose columns are results of two tasks: what one task writes does not touch a result of the other one that
+ * stays on a device in the gaps between its rows. The other task runs in the middle of the first, where a second thread
+ * would run it. */
+#include "reference/data.h"
+#include "runtime/memory/memory.h"
+#include "tests/check.h"
+
+enum { ROWS = 24, COLS = 12, LD = 40, K = 7, BATCH = 3 };
+
+static hx_context *hx;
+static float *c; /* BATCH matrices of ROWS x LD */
+static float a[BATCH * ROWS * K], b[BATCH * K * COLS];
+static hx_task between; /* it runs when the next task claims its output */
+static bool armed;
+
+void __real_hx__memory_claim_outputs(hx__memory *m, const hx__work *w);
+void __wrap_hx__memory_claim_outputs(hx__memory *m, const hx__work *w);
+void __wrap_hx__memory_claim_outputs(hx__memory *m, const hx__work *w) {
+  if (armed) {
+    hx_report report;
+    armed = false;
+    CHECK_OK(hx_offload(hx, &between, &report));
+    CHECK(report.gpu_share == 1.0, "%g of it on the device", report.gpu_share);
+  }
+  __real_hx__memory_claim_outputs(m, w);
+}
+
+/* The product that makes the columns from `column` on of the first matrix. */
+static hx_task columns(size_t column, float share) {
+  hx_task t = hx_matmul(ROWS, COLS, K, a, b, c + column);
+  t.matmul.ldc = LD;
+  t.gpu_share = share;
+  return t;
+}
+
+static void open_context(const char *device) {
+  hx_settings s = HX_SETTINGS_DEFAULT;
+  s.devices = device;
+  s.sim = "rate=1e10,latency_us=5";
+  s.memory = "copy";
+  s.threads = "2";
+  s.cache_dir = "off";
+  hx = open_or_exit(&s);
+  CHECK_OK(hx_ready(hx));
+  c = hx_alloc(hx, BATCH * ROWS * LD * sizeof *c);
+  if (!c) exit(1);
+  data_fill(HX_F32, DATA_SIGNED, 1, a, sizeof a / sizeof *a);
+  data_fill(HX_F32, DATA_SIGNED, 2, b, sizeof b / sizeof *b);
+  CHECK_OK(hx_advise(hx, c, BATCH * ROWS * LD * sizeof *c, HX_RESIDENT));
+}
+
+/* The elements of the columns from `column` on in the first matrix that are not those of the product. */
+static size_t wrong_columns(size_t column) {
+  size_t wrong = 0;
+  for (size_t i = 0; i < ROWS; i++)
+    for (size_t j = 0; j < COLS; j++) {
+      float sum = 0.0f;
+      for (size_t p = 0; p < K; p++) sum = __builtin_fmaf(a[i * K + p], b[p * COLS + j], sum);
+      wrong += c[i * LD + column + j] != sum;
+    }
+  return wrong;
+}
+
+/* Runs `first`, which begins at column `own`, and in its middle a product whose result stays on the device in the
+ * columns from `other` on. */
+static void expect_both(hx_task first, size_t own, size_t other, const char *what) {
+  for (size_t i = 0; i < (size_t)BATCH * ROWS * LD; i++) c[i] = -1.0f;
+  CHECK_OK(hx_modified(hx, c, BATCH * ROWS * LD * sizeof *c));
+  between = columns(other, 1.0f);
+  armed = true;
+  CHECK_OK(hx_offload(hx, &first, NULL));
+  CHECK_OK(hx_sync(hx, c, BATCH * ROWS * LD * sizeof *c));
+  CHECK(wrong_columns(other) == 0, "%s: %zu of %d elements between its rows are lost", what, wrong_columns(other),
+        ROWS * COLS);
+  CHECK(wrong_columns(own) == 0, "%s: %zu of its %d elements are wrong", what, wrong_columns(own), ROWS * COLS);
+}
+
+int main(int argc, char **argv) {
+  open_context(argc > 1 ? argv[1] : "cpu,sim");
+  for (size_t column = COLS; column + COLS <= LD; column++)
+    expect_both(columns(0, 0.0f), 0, column, "columns on the left");
+  for (size_t column = 0; column + COLS <= LD - COLS; column++)
+    expect_both(columns(LD - COLS, 0.0f), LD - COLS, column, "columns on the right");
+  hx_task batch =
+      hx_matmul_batched(ROWS, COLS, K, a, (size_t)ROWS * K, b, (size_t)K * COLS, c, (size_t)ROWS * LD, BATCH);
+  batch.matmul.ldc = LD;
+  batch.gpu_share = 0.0f;
+  for (size_t column = COLS; column + COLS <= LD; column++) expect_both(batch, 0, column, "a batch");
+  hx_free(hx, c);
+  hx_close(hx);
+  return checks_end("resident_gap_test");
+}
