@@ -11,7 +11,7 @@ extern const char hx__cl_common[], hx__cl_exchange[], hx__cl_reduce_scan[], hx__
     hx__cl_matmul_uniform[], hx__cl_matmul_packed[], hx__cl_matmul_stage[], hx__cl_matmul_stage_copy[],
     hx__cl_matmul_place[], hx__cl_matmul_tiles[], hx__cl_matmul_small_stage[], hx__cl_matmul_small[],
     hx__cl_matmul_batch[], hx__cl_matmul_few[], hx__cl_matmul_few_lines[], hx__cl_matmul_few_turns[],
-    hx__cl_matmul_copy[], hx__cl_matmul_store[], hx__cl_probe[], hx__cl_map[], hx__cl_map_reduce[];
+    hx__cl_matmul_copy[], hx__cl_matmul_store[], hx__cl_probe[], hx__cl_completion[], hx__cl_map[], hx__cl_map_reduce[];
 
 /* The .cl files know these by number. */
 _Static_assert(HX_SUM == 1 && HX_MIN == 2 && HX_MAX == 3 && HX_ARGMIN == 4 && HX_ARGMAX == 5 && HX_DOT == 6 &&
@@ -197,6 +197,7 @@ const char *const *hx__kernel_sources(hx__kernel_kind kind) {
   static const char *const map_reduce[] = {
       hx__cl_common, hx__cl_reduce_scan, hx__cl_reduce_join, hx__cl_reduce_last_group, hx__cl_map, hx__cl_map_reduce,
       NULL};
+  static const char *const completion[] = {hx__cl_completion, NULL};
   static const char *const probe[] = {hx__cl_common, hx__cl_probe, NULL};
   switch (kind) {
     case HX__KERNEL_REDUCE:
@@ -211,6 +212,8 @@ const char *const *hx__kernel_sources(hx__kernel_kind kind) {
       return fields;
     case HX__KERNEL_MATMUL:
       return matmul;
+    case HX__KERNEL_COMPLETION:
+      return completion;
     case HX__KERNEL_PROBE:
       break;
   }

@@ -134,7 +134,13 @@
  *     out[3*i] = a+b, out[3*i+1] = a*b, out[3*i+2] = fma(a,b,c) at i = get_global_id(0), by the macros that the other
  *     kernels use. Launch: 1-D, local row.local[0].
  *   hx_touch(global const uint *x, ulong first, global uint *out)
- *     out[0] = x[first]. Launch: one item. */
+ *     out[0] = x[first]. Launch: one item.
+ *
+ * ---- The end of a chunk
+ *
+ *   hx_complete(global const uint *from, uint words, ulong address, uint number)
+ *     Stores from[i] | number << 32 in the i-th of `words` words of 64 bits at an address of the host, which the device
+ *     can access by that address. Launch: 1-D, one work-group. */
 #ifndef HX_KERNELS_KERNELS_H
 #define HX_KERNELS_KERNELS_H
 
@@ -153,7 +159,8 @@ typedef enum hx__kernel_kind {
   /* These have no rows. Each user kernel is a program: its text follows the sources of MAP, and comes before the last
    * source of MAP_REDUCE, whose geometry is that of a row of REDUCE. */
   HX__KERNEL_MAP,
-  HX__KERNEL_MAP_REDUCE
+  HX__KERNEL_MAP_REDUCE,
+  HX__KERNEL_COMPLETION
 } hx__kernel_kind;
 
 /* Families of devices, as bits. A device has one or more: an Intel GPU with sub-groups of 16 has INTEL | SUBGROUP16. */

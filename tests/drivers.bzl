@@ -52,6 +52,7 @@ _OTHERS = [
     ("many_test", "pocl", ["cpu,pocl", "copy", "10"]),
     ("lines_test", "pocl", ["cpu,pocl", "hostptr", "100"]),
     ("lines_test", "pocl", ["cpu,pocl", "copy", "100"]),
+    ("completion_test", "pocl", ["pocl"]),
     ("fields_test", "pocl", ["--devices", "pocl", "--memory", "hostptr", "--seed", "1"]),
     ("fields_test", "pocl", ["--devices", "pocl", "--memory", "copy", "--seed", "2"]),
     ("fields_test", "pocl", ["--devices", "pocl", "--memory", "svm-fine", "--seed", "3"]),

@@ -108,6 +108,9 @@ typedef struct hx__cl_device {
   hx__cl_map *map[HX__CL_MAPS];
   _Atomic unsigned maps_known;
 
+  bool completions_tried;         /* by the preparing thread */
+  _Atomic(cl_program) completion; /* kernels/completion.cl; NULL: the ends of chunks are events (completion.c) */
+
   hx__stream *tester; /* used by the preparing thread to test programs from the cache, one after the other */
 } hx__cl_device;
 
@@ -201,6 +204,11 @@ void hx__cl_tester_close(hx__cl_device *device);
 /* Units per nanosecond of a small launch, which takes a few milliseconds on the slowest devices. The first call uses it
  * as the device's rate. */
 float hx__cl_seed_rate(hx__cl_device *device, unsigned need);
+
+/* Whether pinned memory probably has the same address on the device as on the host. hx__cl_completions_prepare tries
+ * it, at its first call. */
+bool hx__cl_has_host_addresses(const hx__cl_device *device);
+void hx__cl_completions_prepare(hx__cl_device *device);
 
 void *hx__cl_alloc(hx__device *device, size_t bytes, hx__memory_mode mode, void **block);
 void hx__cl_free(hx__device *device, void *block);

@@ -355,4 +355,5 @@ void hx__cl_prepare(hx__device *device, uint64_t needs) {
               cached ? "from the cache" : "built and tested");
     atomic_fetch_or(why ? &device->refused : &device->ready, 1ull << index);
   }
+  if ((atomic_load(&device->ready) & ~HX__NEED_OPEN) && hx__cl_has_host_addresses(d)) hx__cl_completions_prepare(d);
 }

@@ -2,7 +2,8 @@
  * Transfers the results of a chunk to the host. Results of devices that work in place are mapped on the queue that
  * computed them. Devices that copy read results into pinned blocks of the stream: small results, and those of a run of
  * one chunk, on the queue that computed them; others on a queue of their own, so that the device computes the next
- * chunk, or receives its operands, at the same time. (Maps on another queue would be slow: one driver pins memory again
+ * chunk, or receives its operands, at the same time. A small result of such a run is not read if a completion can bring
+ * it. (Maps on another queue would be slow: one driver pins memory again
  * for each map unless it is as large as the one before. On the same queue a map and its unmap take 2 us longer than a
  * read: docs/measurements/resident-calls.tsv.) */
 #include <stdlib.h>
@@ -99,6 +100,9 @@ hx__outcome hx__cl_results_begin(hx__cl_stream *stream, hx__cl_inflight *f, cons
   f->event = f->computed = NULL;
   f->mapped = NULL;
   f->readback = NULL;
+  f->completed = NULL;
+  if ((stream->run.resident ? !f->compared : copies) && hx__cl_completion_is_possible(stream, f))
+    return hx__cl_completion_begin(stream, f);
   if (f->host && !stream->device->unified) stream->run.copied += f->bytes;
   if (stream->run.resident && f->compared) return hx__cl_resident_read_ends(stream, f, work);
   if (stream->run.resident || f->host) return hx__cl_mark_end(stream, &f->event);
@@ -130,6 +134,7 @@ void hx__cl_results_end(hx__cl_stream *stream, hx__cl_inflight *f, bool right) {
   if (f->readback) f->readback->busy = false;
   f->mapped = NULL;
   f->readback = NULL;
+  f->completed = NULL;
   free(f->host);
   f->host = NULL;
   if (code != CL_SUCCESS)
@@ -175,7 +180,8 @@ void hx__cl_results_close(hx__cl_stream *stream) {
 }
 
 const void *hx__cl_results_of(const hx__cl_inflight *f) {
-  return f->host ? f->host : f->readback ? f->readback->p : f->mapped;
+  if (f->host) return f->host;
+  return f->completed ? f->completed : f->readback ? f->readback->p : f->mapped;
 }
 
 /* The slot of an empty leaf: joining it to another slot does not change that slot. */

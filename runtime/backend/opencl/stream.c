@@ -71,6 +71,7 @@ void hx__cl_stream_close(hx__stream *base) {
     for (size_t i = 0; i < stream->operand_room; i++) hx__cl_buffer_release(&stream->operand[i].copy);
     hx__cl_stage_close(stream);
     hx__cl_results_close(stream);
+    hx__cl_completions_close(stream);
     hx__cl_release_kernels(stream->kernels.compute);
     hx__cl_release_kernels(stream->kernels.pack_a);
     hx__cl_release_kernels(stream->kernels.pack_b);
@@ -120,13 +121,23 @@ hx__outcome hx__cl_submit(hx__stream *base, const hx__request *request, hx__chun
   return outcome;
 }
 
+/* Whether the chunk's completion arrives. If not in time, sets its event to one behind all that was launched. */
+static bool completion_arrives(hx__cl_stream *stream, hx__cl_inflight *f, const _Atomic uint64_t *deadline_ns,
+                               hx__outcome *outcome) {
+  if (hx__cl_completion_await(stream, stream->base.expected_end_ns, deadline_ns)) return true;
+  *outcome = hx__cl_mark_end(stream, &f->event);
+  return false;
+}
+
 hx__outcome hx__cl_wait(hx__stream *base, hx__inflight *ticket, const _Atomic uint64_t *deadline_ns) {
   hx__cl_stream *const stream = (hx__cl_stream *)base;
   hx__cl_inflight *const f = (hx__cl_inflight *)ticket;
   cl_int state = CL_COMPLETE;
   if (hx__cl_is_lost(stream)) return HX__FAILED;
-  hx__outcome outcome = hx__cl_results_start_waiting(stream, f);
-  if (outcome != HX__DONE) {
+  hx__outcome outcome = HX__DONE;
+  const bool arrived = f->completed && completion_arrives(stream, f, deadline_ns, &outcome);
+  if (!f->completed) outcome = hx__cl_results_start_waiting(stream, f);
+  if (outcome != HX__DONE || arrived) {
     state = CL_COMPLETE;
   } else if (!f->event) {
     state = CL_SUBMITTED; /* earlier chunks have not been delivered, so no readback buffer is free */
@@ -142,6 +153,10 @@ hx__outcome hx__cl_wait(hx__stream *base, hx__inflight *ticket, const _Atomic ui
     return HX__TIMED_OUT;
   }
   if (state < 0) outcome = hx__cl_failed(stream->device, "a command", state);
+  if (outcome == HX__DONE && f->completed && !hx__cl_completion_arrived(stream)) {
+    hx__device_lost(base->device, "it reported success for a launch that did not bring its result");
+    return HX__FAILED;
+  }
   outcome = hx__cl_quiesce(stream, outcome);
   if (outcome == HX__TIMED_OUT) return outcome;
   if (outcome != HX__DONE) hx__cl_results_end(stream, f, false);

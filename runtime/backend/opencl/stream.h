@@ -80,7 +80,8 @@ typedef struct hx__cl_inflight {
   void *mapped;      /* the mapped results; NULL: not mapped */
   void *host;        /* results in host memory, because no device buffer is large enough for them; NULL: not there */
   hx__cl_readback_buffer *readback;
-  size_t bytes; /* of the results */
+  const void *completed; /* the results that a completion brings, instead of an event; NULL: there is none */
+  size_t bytes;          /* of the results */
   bool product, map;
   bool joined;   /* reductions: all leaves are joined into one slot for each field */
   uint32_t join; /* if so, the number that its launches store, for the host to see that they have ended; else 0 */
@@ -90,6 +91,17 @@ typedef struct hx__cl_inflight {
   hx__spot_check spot;
   float ends[2]; /* if C stays on the device: the first and last element of the chunk */
 } hx__cl_inflight;
+
+/* The words by which the host sees the end of a chunk (completion.c). */
+typedef struct hx__cl_completions {
+  cl_kernel kernel;
+  volatile uint64_t *words; /* pinned: each result word beside the number of its launch, in the upper half */
+  void *block;
+  bool refused;              /* there is no kernel or no memory */
+  uint32_t number;           /* of the last launch */
+  unsigned awaited, arrived; /* words */
+  _Alignas(8) uint32_t result[512];
+} hx__cl_completions;
 
 #define HX__CL_CHOICES 4u
 
@@ -176,6 +188,7 @@ typedef struct hx__cl_stream {
   hx__cl_scratch scratch;
   hx__cl_staging staging;
   hx__cl_readback_buffer readback[HX__CL_READBACK_BUFFERS];
+  hx__cl_completions completions;
 
   hx__cl_run run;
   hx__cl_operand *operand; /* the arrays of the run; their buffers may outlive the run */
@@ -252,6 +265,15 @@ hx__outcome hx__cl_read_result(hx__cl_stream *stream, hx__cl_inflight *inflight,
 /* The results of a chunk in host memory, or what hx__cl_read_result has read. */
 const void *hx__cl_results_of(const hx__cl_inflight *inflight);
 void hx__cl_results_close(hx__cl_stream *stream);
+
+/* A completion instead of an event. begin enqueues the launch behind the chunk's kernels. await looks until the end,
+ * and returns false if it was not there by the deadline, or was late: the chunk's event is then awaited. arrived looks
+ * once. The result is then at f->completed. */
+bool hx__cl_completion_is_possible(hx__cl_stream *stream, const hx__cl_inflight *f);
+hx__outcome hx__cl_completion_begin(hx__cl_stream *stream, hx__cl_inflight *f);
+bool hx__cl_completion_await(hx__cl_stream *stream, uint64_t expected_ns, const _Atomic uint64_t *deadline_ns);
+bool hx__cl_completion_arrived(hx__cl_stream *stream);
+void hx__cl_completions_close(hx__cl_stream *stream);
 
 /* Notes in *f whether its launches join all leaves, and gives them a number if they do. */
 static inline void hx__cl_set_joined(hx__cl_stream *stream, hx__cl_inflight *f, bool joined) {
