@@ -99,11 +99,11 @@ static bool do_overlap(const hx__mpi_product *p, const matrix *x, const matrix *
   const ptrdiff_t c_height = (ptrdiff_t)of_c.height, c_width = (ptrdiff_t)of_c.width, c_lld = c->desc[LLD];
   if (x_lld != c_lld)
     return distance < (x_width - 1) * x_lld + x_height && -distance < (c_width - 1) * c_lld + c_height;
-  for (ptrdiff_t t = 1 - x_width; t < c_width; t++) { /* column j + t of c is farther than column j by t LLD */
-    const ptrdiff_t farther = distance + t * c_lld;
-    if (farther < x_height && -farther < c_height) return true;
-  }
-  return false;
+  /* Column j + t of c begins distance + t LLD elements after column j of x. The two share an element if that is more
+   * than -c_height and less than x_height: of all t that are large enough, the least. */
+  const ptrdiff_t enough = 1 - c_height - distance, steps = enough > 0 ? (enough - 1) / c_lld + 1 : enough / c_lld;
+  const ptrdiff_t t = steps > 1 - x_width ? steps : 1 - x_width;
+  return t < c_width && distance + t * c_lld < x_height;
 }
 
 static hx_status check_scalars(const hx_context *hx, const hx__mpi_gemm_args *args) {

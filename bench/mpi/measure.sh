@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# measure.sh traffic|psgemm [PxQ...]: products over grids of ranks of Open MPI, by hx_mpi_matmul and by psgemm; prints the
-# table of docs/measurements/mpi-traffic.tsv or of mpi-psgemm.tsv. Needs Debian's libopenmpi-dev, openmpi-bin and
+# measure.sh traffic|transposed|psgemm [PxQ...]: products over grids of ranks of Open MPI, by hx_mpi_gemm and by psgemm;
+# prints the table of docs/measurements/mpi-traffic.tsv, mpi-traffic-transposed.tsv or mpi-psgemm.tsv. Needs Debian's libopenmpi-dev, openmpi-bin and
 # libscalapack-openmpi-dev, and `./hx build`. Bytes are counted by Open MPI itself (pml_monitoring), in every message.
 set -eu
 cd "$(dirname "$0")/../.."
@@ -38,6 +38,18 @@ traffic() { # P Q
       bytes=$(($(sent "$how" "$1" "$2" 1024 1024 2048 "$block" "$block") - $(sent "$how" "$1" "$2" 0 0 0 "$block" "$block")))
       bound=$((4 * 2048 * (1024 * ($2 - 1) + 1024 * ($1 - 1))))
       printf '%s\t%s\t%s\t%s\t%s\t%s\t' "$how" "$1" "$2" "$block" "$bytes" "$bound"
+      awk "BEGIN { printf \"%.4f\\n\", $bytes / $bound }"
+    done
+  done
+}
+
+# The same of transposed operands. What changes places is an operand less the blocks that stay where they are.
+transposed() { # P Q
+  for trans in NT TN TT; do
+    for how in hx psgemm; do
+      bytes=$(($(sent "$how" "$1" "$2" 1024 1024 2048 32 32 "$trans") - $(sent "$how" "$1" "$2" 0 0 0 32 32 "$trans")))
+      bound=$((4 * 2048 * (1024 * ($2 - 1) + 1024 * ($1 - 1))))
+      printf '%s\t%s\t%s\t%s\t%s\t%s\t' "$how" "$trans" "$1" "$2" "$bytes" "$bound"
       awk "BEGIN { printf \"%.4f\\n\", $bytes / $bound }"
     done
   done

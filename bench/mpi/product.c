@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * product hx|psgemm P Q M N K MB NB: one product over a grid of P x Q ranks, all matrices in blocks of MB x NB, by
- * hx_mpi_matmul or by ScaLAPACK's psgemm. Prints the hash of C, which does not depend on where its elements are.
- * measure.sh builds and runs it. */
+ * product hx|psgemm P Q M N K MB NB [NN|NT|TN|TT]: one product op(A) op(B) over a grid of P x Q ranks, all matrices in
+ * blocks of MB x NB, by hx_mpi_gemm or by ScaLAPACK's psgemm. Prints the hash of C, which does not depend on where its
+ * elements are. measure.sh builds and runs it. */
 #include "bench/mpi/scalapack.h"
 #include "mpi/hx_mpi.h"
 #include "reference/data.h"
@@ -53,15 +53,16 @@ static uint64_t hash_of(const matrix *x) {
   return hash;
 }
 
-/* m, n, k in size. */
-static void multiply(bool by_hx, MPI_Comm comm, hx_context *hx, const int *size, matrix *a, matrix *b, matrix *c) {
+/* m, n, k in size. trans: the letters of A and B. */
+static void multiply(bool by_hx, MPI_Comm comm, hx_context *hx, const char *trans, const int *size, matrix *a,
+                     matrix *b, matrix *c) {
   const float one = 1, zero = 0;
   const int first = 1;
   if (!by_hx) {
-    psgemm_("N", "N", &size[0], &size[1], &size[2], &one, a->local, &first, &first, a->desc, b->local, &first, &first,
-            b->desc, &zero, c->local, &first, &first, c->desc);
-  } else if (hx_mpi_matmul(comm, hx, size[0], size[1], size[2], 1, a->local, a->desc, b->local, b->desc, 0, c->local,
-                           c->desc) != HX_OK) {
+    psgemm_(&trans[0], &trans[1], &size[0], &size[1], &size[2], &one, a->local, &first, &first, a->desc, b->local,
+            &first, &first, b->desc, &zero, c->local, &first, &first, c->desc);
+  } else if (hx_mpi_gemm(comm, hx, trans[0], trans[1], size[0], size[1], size[2], 1, a->local, 1, 1, a->desc, b->local,
+                         1, 1, b->desc, 0, c->local, 1, 1, c->desc) != HX_OK) {
     puts(hx_mpi_error_detail());
     MPI_Abort(MPI_COMM_WORLD, 1);
   }
@@ -69,7 +70,8 @@ static void multiply(bool by_hx, MPI_Comm comm, hx_context *hx, const int *size,
 
 int main(int argc, char **argv) {
   MPI_Init(&argc, &argv);
-  if (argc != 9) MPI_Abort(MPI_COMM_WORLD, 2);
+  if (argc < 9) MPI_Abort(MPI_COMM_WORLD, 2);
+  const char *const trans = argc > 9 ? argv[9] : "NN";
   int size[5], rank, context;
   const int periods[2] = {0, 0};
   MPI_Comm comm;
@@ -82,10 +84,12 @@ int main(int argc, char **argv) {
   Cblacs_gridinit(&context, "R", grid[0], grid[1]); /* has the order of MPI_Cart_create */
   const bool by_hx = strcmp(argv[1], "hx") == 0;
   hx_context *const hx = open_or_exit(NULL);
-  matrix a = make(size[0], size[2], size[3], size[4], 1), b = make(size[2], size[1], size[3], size[4], 2);
+  const bool turn_a = trans[0] == 'T', turn_b = trans[1] == 'T';
+  matrix a = make(size[turn_a ? 2 : 0], size[turn_a ? 0 : 2], size[3], size[4], 1);
+  matrix b = make(size[turn_b ? 1 : 2], size[turn_b ? 2 : 1], size[3], size[4], 2);
   matrix c = make(size[0], size[1], size[3], size[4], 3);
   a.desc[1] = b.desc[1] = c.desc[1] = context;
-  multiply(by_hx, comm, hx, size, &a, &b, &c);
+  multiply(by_hx, comm, hx, trans, size, &a, &b, &c);
   const uint64_t hash = hash_of(&c);
   if (rank == 0) printf("%016llx\n", (unsigned long long)hash);
   free(a.local);
