@@ -6,6 +6,8 @@
 #include <math.h>
 #include <pthread.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 #include "runtime/api/explain.h"
 #include "runtime/base/clock.h"
@@ -283,8 +285,25 @@ static void call_kernels(hx_context *hx) {
   hx_kernel_free(k);
 }
 
+/* Lists of small tasks and of neighbours that a device computes as one, and batches. */
+static void call_lists(hx_context *hx) {
+  enum { TASKS = 12, EDGE = 20, LENGTH = N / TASKS };
+  static float products[TASKS * EDGE * EDGE];
+  hx_value sums[TASKS];
+  hx_task tasks[TASKS];
+  for (float share = -1.0f; share <= 1.0f; share += 0.5f) {
+    for (size_t i = 0; i < TASKS; i++) tasks[i] = hx_reduce(HX_SUM, HX_F32, x + i * LENGTH, LENGTH, &sums[i]);
+    for (size_t i = 0; i < TASKS; i++) tasks[i].gpu_share = share;
+    CHECK_OK(hx_offload_many(hx, tasks, TASKS, NULL));
+    hx_task batch = hx_matmul_batched(EDGE, EDGE, EDGE, a, (size_t)EDGE * EDGE, b, (size_t)EDGE * EDGE, products,
+                                      (size_t)EDGE * EDGE, TASKS);
+    call_tasks(hx, (hx_task *const[]){&batch}, 1);
+  }
+}
+
 static void call_everything(hx_context *hx) {
   call_kernels(hx);
+  call_lists(hx);
   hx_value value;
   for (int op = HX_SUM; op <= HX_PROD; op++)
     for (size_t n = 1; n <= N; n *= 8) {
@@ -307,6 +326,10 @@ static void call_everything(hx_context *hx) {
 static void *use_hx_from_open_to_close(void *unused) {
   hx_settings s = settings_for("1e9");
   s.cache_dir = NULL; /* with the files of the cache and the model */
+  char trace[] = "/tmp/caller_state_XXXXXX";
+  const int file = mkstemp(trace);
+  CHECK(file >= 0, "no file for a trace");
+  s.trace = trace;
   hx_context *const hx = open_or_exit(&s);
   call_everything(hx);
   CHECK_OK(hx_ready(hx));
@@ -315,6 +338,8 @@ static void *use_hx_from_open_to_close(void *unused) {
   call_everything(hx);
   hx_free(hx, p);
   hx_close(hx);
+  unlink(trace);
+  close(file);
   return unused;
 }
 
