@@ -105,21 +105,23 @@ static bool may_use_devices(const hx_context *hx, const hx__work *w, const hx__w
 }
 
 /* Whether the CPU's threads share whole products well; rows of a few large ones are shared more evenly. */
-static bool shares_well(const hx_context *hx, const hx__work *w, const hx__work *product) {
-  return hx__is_piece(hx, product) || w->batch.count >= hx__cpu_threads(&hx->config) / 2;
+static bool shares_well(const hx_context *hx, const hx__work *w, bool are_pieces) {
+  return are_pieces || w->batch.count >= hx__cpu_threads(&hx->config) / 2;
 }
 
 hx_status hx__offload_batch(hx_context *hx, const hx__work *w, hx_report *report) {
   const hx__work product = hx__batch_product(w, 0);
   const double share = hx__share_of(&hx->config, w);
+  const hx__piece_limits most = hx__piece_limits_of(hx, w->batch.count);
+  const bool are_pieces = hx__is_piece(hx, &most, &product);
   hx__work one;
   if (may_use_devices(hx, w, &product, share) && hx__batch_as_one(w, &one) &&
       (share > 0.0 || hx__devices_may_do(hx, &one))) {
     const unsigned threads = hx__gather_threads(hx, &one);
-    if (share > 0.0 || shares_well(hx, w, &product)) {
+    if (share > 0.0 || shares_well(hx, w, are_pieces)) {
       one.placement = hx__memory_placement(&hx->memory, &one);
       return hx__offload_planned(hx, &one, share, threads, report);
     }
   }
-  return (hx__is_piece(hx, &product) ? compute_whole : offload_one_by_one)(hx, w, report);
+  return (are_pieces ? compute_whole : offload_one_by_one)(hx, w, report);
 }

@@ -24,8 +24,8 @@
 typedef struct list {
   hx__pieces pieces;
   const hx_task *tasks;
-  size_t first;           /* the number of tasks[0] in the caller's list */
-  hx__piece_limits quick; /* up to which the usual tasks are known to be valid pieces by a few comparisons */
+  size_t first;          /* the number of tasks[0] in the caller's list */
+  hx__piece_limits most; /* of a piece */
 
   /* Found by the check. */
   _Atomic size_t wrong;   /* the first task that is refused; NONE: there is none */
@@ -46,8 +46,8 @@ static bool is_quick(const list *l, const hx_task *t, uint64_t *units) {
   const struct hx_matmul_args *const p = &t->matmul;
   if (!l->pieces.hx->small_silent || !hx__task_is_plain(t)) return false;
   *units = t->kind == HX_MATMUL ? p->m * p->n * p->k : t->reduce.n;
-  return (t->kind == HX_MATMUL && hx__quick_product_is_valid(p, l->quick.units, &g)) ||
-         (t->kind == HX_REDUCE && t->reduce.n - 1 < l->quick.elements && hx__quick_reduce_is_valid(&t->reduce));
+  return (t->kind == HX_MATMUL && hx__quick_product_is_valid(p, l->most.units, &g)) ||
+         (t->kind == HX_REDUCE && t->reduce.n - 1 < l->most.elements && hx__quick_reduce_is_valid(&t->reduce));
 }
 
 static void check_tasks(hx__pieces *pieces, hx__chunk chunk) {
@@ -60,7 +60,7 @@ static void check_tasks(hx__pieces *pieces, hx__chunk chunk) {
       units += own;
     } else if (hx__task_check(&l->tasks[i], &w) != HX_OK) {
       lower(&l->wrong, i);
-    } else if (hx__is_piece(pieces->hx, &w)) {
+    } else if (hx__is_piece(pieces->hx, &l->most, &w)) {
       units += w.units;
     } else {
       others++;
@@ -92,9 +92,10 @@ static hx_status check_list(list *l) {
 }
 
 /* A task that is no longer valid is left out: another one has written it. */
-static void compute_task(hx_context *hx, const hx_task *t) {
+static void compute_task(const list *l, const hx_task *t) {
+  hx_context *const hx = l->pieces.hx;
   hx__work w;
-  if (hx__offload_small(hx, t) || hx__task_check(t, &w) != HX_OK || !hx__is_piece(hx, &w)) return;
+  if (hx__offload_small(hx, t) || hx__task_check(t, &w) != HX_OK || !hx__is_piece(hx, &l->most, &w)) return;
   const uint64_t from_ns = hx->table.trace ? hx__now_ns() : 0;
   if (!hx__finish_if_empty(&w)) hx__compute_here(hx, &w);
   hx__trace_work(hx, &w, from_ns, HX_OK);
@@ -102,7 +103,7 @@ static void compute_task(hx_context *hx, const hx_task *t) {
 
 static void compute_tasks(hx__pieces *p, hx__chunk chunk) {
   const list *const l = (const list *)p;
-  for (size_t i = chunk.first; i < chunk.first + chunk.count; i++) compute_task(p->hx, &l->tasks[i]);
+  for (size_t i = chunk.first; i < chunk.first + chunk.count; i++) compute_task(l, &l->tasks[i]);
 }
 
 /* Before anything is computed: brings results of earlier calls that only a device has to the host. */
@@ -113,7 +114,8 @@ static hx_status fetch_operands(const list *l, uint64_t *copied) {
   for (size_t i = 0; i < l->pieces.count && s == HX_OK; i++) {
     hx__work w;
     s = hx__task_check(&l->tasks[i], &w);
-    if (s == HX_OK && w.slices && hx__is_piece(hx, &w)) s = hx__fetch_for(&hx->table, &w, NULL, false, copied);
+    if (s == HX_OK && w.slices && hx__is_piece(hx, &l->most, &w))
+      s = hx__fetch_for(&hx->table, &w, NULL, false, copied);
     if (s != HX_OK) return fail_of(l, i, s);
   }
   return s;
@@ -128,7 +130,7 @@ static hx_status offload_others(const list *l, hx_report *report) {
     hx_report part = {.chunks = 0};
     if (i == l->pieces.count) break; /* One was written by another task. */
     hx_status s = hx__task_check(&l->tasks[i], &w);
-    if (s == HX_OK && hx__is_piece(hx, &w)) continue;
+    if (s == HX_OK && hx__is_piece(hx, &l->most, &w)) continue;
     left--;
     if (s == HX_OK) s = hx__offload_work(hx, &w, report ? &part : NULL);
     if (s != HX_OK) return fail_of(l, i, s);
@@ -167,7 +169,7 @@ static list list_of(hx_context *hx, const hx_task *tasks, size_t first, size_t n
   return (list){.pieces = {.hx = hx, .count = n},
                 .tasks = tasks + first,
                 .first = first,
-                .quick = hx__piece_limits_of(hx),
+                .most = hx__piece_limits_of(hx, n),
                 .wrong = NONE};
 }
 

@@ -41,17 +41,25 @@ void hx__pieces_report(const hx__pieces *p, uint64_t units, hx_report *r) {
   r->device[0] = (hx_device_report){.index = 0, .chunks = chunks, .units = units};
 }
 
-/* Where a setting asks for devices, only the smallest tasks stay on the CPU, as in hx_offload. */
-hx__piece_limits hx__piece_limits_of(const hx_context *hx) {
-  const hx__config *const c = &hx->config;
-  const bool asked = hx->wants_devices && (c->min_offload != UINT64_MAX || c->schedule != HX__SCHEDULE_ADAPTIVE);
-  return asked ? (hx__piece_limits){HX__ONE_THREAD_UNITS, HX__ONE_THREAD_ELEMENTS}
-               : (hx__piece_limits){HX__PIECE_UNITS, HX__PIECE_ELEMENTS};
+/* A part of a limit for few tasks, at least `least`: at the end the threads wait for one that has a task more. */
+static size_t limit_for(size_t count, size_t enough, size_t limit, size_t least) {
+  const size_t part = count < enough ? limit / enough * count : limit;
+  return part > least ? part : least;
 }
 
-bool hx__is_piece(const hx_context *hx, const hx__work *w) {
-  const hx__piece_limits most = hx__piece_limits_of(hx);
+/* If a setting asks for devices, only the smallest tasks stay on the CPU, as in hx_offload. */
+hx__piece_limits hx__piece_limits_of(const hx_context *hx, size_t count) {
+  const hx__config *const c = &hx->config;
+  const bool asked = hx->wants_devices && (c->min_offload != UINT64_MAX || c->schedule != HX__SCHEDULE_ADAPTIVE);
+  if (asked) return (hx__piece_limits){HX__ONE_THREAD_UNITS, HX__ONE_THREAD_ELEMENTS};
+  const unsigned threads = hx__cpu_threads(c);
+  const size_t enough = threads > 1 ? (size_t)HX__PIECES_PER_THREAD * threads : 0;
+  return (hx__piece_limits){limit_for(count, enough, HX__PIECE_UNITS, HX__ONE_THREAD_UNITS),
+                            limit_for(count, enough, HX__PIECE_ELEMENTS, HX__ONE_THREAD_ELEMENTS)};
+}
+
+bool hx__is_piece(const hx_context *hx, const hx__piece_limits *most, const hx__work *w) {
   const bool fits =
-      w->matmul ? w->units <= most.units && w->slices <= most.units : w->units <= most.elements && hx__fits_stack(w);
+      w->matmul ? w->units <= most->units && w->slices <= most->units : w->units <= most->elements && hx__fits_stack(w);
   return fits && !w->batch.count && (hx__share_of(&hx->config, w) == 0.0 || (hx->small_stay && !(w->gpu_share > 0.0f)));
 }

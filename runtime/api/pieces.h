@@ -33,13 +33,14 @@ void hx__pieces_run(hx__pieces *pieces);
 /* The report of pieces that are done. */
 void hx__pieces_report(const hx__pieces *pieces, uint64_t units, hx_report *report);
 
-/* Whether a checked task is a piece: too small for a device, and for several threads if there are other tasks. */
-bool hx__is_piece(const hx_context *hx, const hx__work *work);
-
-/* Multiply-adds, and elements of a reduction, up to which tasks that leave their share to hx are pieces. */
+/* Multiply-adds, and elements of a reduction, up to which `count` tasks that leave their share to hx are pieces. Not
+ * for threads of the pool. */
 typedef struct hx__piece_limits {
   size_t units, elements;
 } hx__piece_limits;
-hx__piece_limits hx__piece_limits_of(const hx_context *hx);
+hx__piece_limits hx__piece_limits_of(const hx_context *hx, size_t count);
+
+/* Whether a checked task is a piece: too small for a device, and for several threads if there are other tasks. */
+bool hx__is_piece(const hx_context *hx, const hx__piece_limits *most, const hx__work *work);
 
 #endif

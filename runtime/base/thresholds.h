@@ -67,7 +67,9 @@
 /* A product of one thread, up to which it runs on the calling thread, too: it is too small for a device. */
 #define HX__SERIAL_UNITS (1u << 22)
 /* A task of a list, or a product of a batch, up to which one thread computes it whole: half a millisecond of one core,
- * so that no other thread waits for long at the end. No figure. */
+ * so that no other thread waits for long at the end. No figure. With fewer than four tasks for each thread that wait
+ * would be a large part of the whole, and the limits are lower in proportion. */
+#define HX__PIECES_PER_THREAD 4u
 #define HX__PIECE_UNITS ((size_t)1 << 24)
 #define HX__PIECE_ELEMENTS ((size_t)HX__STACK_SLOTS << 12)
 /* The work that one thread finishes in about 10 ms, before another program would give a core back. If other programs

@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include "reference/data.h"
+#include "runtime/api/pieces.h"
+#include "runtime/base/thresholds.h"
 #include "tests/check.h"
 
 #define MOST_TASKS 300
@@ -159,6 +161,27 @@ static void check_many(size_t count) {
   free(out);
 }
 
+/* One thread computes whole tasks of up to the limits if there are enough of them for all threads, and smaller ones if
+ * there are few. */
+static void check_limits(void) {
+  for (const char *const *threads = (const char *const[]){"1", "2", "3", NULL}; *threads; threads++) {
+    hx_settings s = HX_SETTINGS_DEFAULT;
+    s.devices = "cpu";
+    s.threads = *threads;
+    hx_context *const own = open_or_exit(&s);
+    const size_t enough = 4 * (size_t)atoi(*threads);
+    for (size_t count = 1; count <= enough + 1; count++) {
+      const hx__piece_limits most = hx__piece_limits_of(own, count);
+      const size_t part = enough > 4 && count < enough ? count : enough;
+      CHECK(most.units / (HX__PIECE_UNITS / enough) == part, "%zu tasks of up to %zu multiply-adds on %s threads",
+            count, most.units, *threads);
+      CHECK(most.elements / (HX__PIECE_ELEMENTS / enough) == part, "%zu tasks of up to %zu elements on %s threads",
+            count, most.elements, *threads);
+    }
+    hx_close(own);
+  }
+}
+
 /* Neighbours that differ in their arrays alone, at equal distances, among others that do not: a device does each such
  * part in one launch or a few, with the bits of single calls. */
 static void check_alike(float share) {
@@ -281,6 +304,7 @@ int main(int argc, char **argv) {
   check_alike(0.5f);
   check_apart();
   check_errors();
+  check_limits();
   free(inputs);
   hx_close(hx);
   return checks_end("many_test");
