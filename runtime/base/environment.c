@@ -128,11 +128,20 @@ size_t hx__edit_distance(const char *a, size_t length, const char *b) {
   return row[columns];
 }
 
+/* Variables that the Python package reads: when it is built, and when hx.mpi is imported. */
+static const char *const of_python[] = {"HX_LIBRARY", "HX_MPI_LIBRARY"};
+
+static bool is_name(const char *name, size_t length, const char *known) {
+  return strlen(known) == length && memcmp(known, name, length) == 0;
+}
+
 static void warn_if_unknown(const char *name, size_t length, const hx__config_row *rows, size_t count) {
   const char *nearest = NULL;
   size_t nearest_distance = SIZE_MAX;
+  for (size_t i = 0; i < sizeof of_python / sizeof of_python[0]; i++)
+    if (is_name(name, length, of_python[i])) return;
   for (size_t i = 0; i < count; i++) {
-    if (strlen(rows[i].name) == length && memcmp(rows[i].name, name, length) == 0) return;
+    if (is_name(name, length, rows[i].name)) return;
     const size_t d = hx__edit_distance(name, length, rows[i].name);
     if (d < nearest_distance) nearest_distance = d, nearest = rows[i].name;
   }
