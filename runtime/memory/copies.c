@@ -20,6 +20,8 @@ struct hx__copy {
   unsigned users;
   bool stale;       /* not valid: freed once no run uses it */
   bool device_only; /* a resident result that the host does not have */
+  bool overwritten; /* a running task replaces it: it is not copied to the host any more */
+  bool fetching;    /* it is being copied to the host: nothing else may write its place there */
   hx__array result;
 };
 
@@ -46,16 +48,38 @@ static bool copy_overlaps(const hx__copy *c, uintptr_t first, size_t bytes) {
   return first < c->mirror->first + c->mirror->bytes && c->mirror->first < first + bytes;
 }
 
+/* Whether the array has an element of a resident result, and the same of one that is not stale. */
+static bool shares_elements(const hx__copy *c, const hx__array *a) {
+  const hx__matrix x = {a->p, a->rows, a->cols, a->ld}, y = {c->result.p, c->result.rows, c->result.cols, c->result.ld};
+  return !c->version && hx__matrices_share(&x, &y);
+}
+static bool shares_result(const hx__copy *c, const hx__array *a) { return !c->stale && shares_elements(c, a); }
+
+/* The elements of which [p, p+bytes) has a byte. */
+static hx__array elements_in(const void *p, size_t bytes) {
+  const size_t before = (uintptr_t)p % sizeof(float), count = (before + bytes + sizeof(float) - 1) / sizeof(float);
+  return (hx__array){.p = (const char *)p - before, .rows = 1, .cols = count, .ld = count};
+}
+
 void hx__copies_invalidate(hx__memory *m, const void *p, size_t bytes, bool mirrors) {
+  const hx__array written = elements_in(p, bytes);
   for (hx__copy *c = m->copies; c; c = c->next)
-    if ((!c->version || mirrors) && copy_overlaps(c, (uintptr_t)p, bytes)) c->stale = true;
+    if (c->version ? mirrors && copy_overlaps(c, (uintptr_t)p, bytes) : shares_result(c, &written)) c->stale = true;
   free_stale(m);
 }
 
-/* Whether the array has an element of a resident result. */
-static bool shares_result(const hx__copy *c, const hx__array *a) {
-  const hx__matrix x = {a->p, a->rows, a->cols, a->ld}, y = {c->result.p, c->result.rows, c->result.cols, c->result.ld};
-  return !c->version && !c->stale && hx__matrices_share(&x, &y);
+/* Whether the task needs the old contents of its output. */
+static bool reads_output(const hx__work *w) {
+  for (size_t i = 0; w->map && i < hx__memory_arrays(w); i++)
+    if (w->input[i] == w->map_out) return true;
+  return w->matmul && w->gemm.beta != 0.0f;
+}
+
+/* Whether the task, with this output, overwrites the whole result without reading it. */
+static bool replaces(const hx__work *w, const hx__array *out, const hx__copy *c) {
+  const hx__array *const r = &c->result;
+  return !c->version && !reads_output(w) && !hx__c_has_gaps(w) && r->p == out->p && r->ld == out->ld &&
+         r->rows <= out->rows && r->cols <= out->cols;
 }
 
 /* Whether the products of a batch write an element of a resident result. */
@@ -65,10 +89,31 @@ static bool batch_shares_result(const hx__copy *c, const hx__work *batch) {
   return !c->version && !c->stale && hx__batches_share(&x, &y);
 }
 
-void hx__copies_written(hx__memory *m, const hx__work *w) {
+/* Waits until a copy to the host has ended. The list of copies may be another one afterwards. */
+static void wait_for_fetch(hx__memory *m) { pthread_cond_wait(&m->changed, &m->lock); }
+
+/* A copy that another thread copies to the host at the moment, and whose place there the output shares. In a forked
+ * child there are no such threads. */
+static bool output_is_fetched(const hx__memory *m, const hx__array *out) {
+  bool found = false;
+  for (const hx__copy *c = m->copies; c && !hx__in_forked_child(); c = c->next)
+    found = found || (c->fetching && shares_elements(c, out));
+  return found;
+}
+
+void hx__copies_claim(hx__memory *m, const hx__work *w) {
   const hx__array out = hx__array_of_output(w);
+  while (output_is_fetched(m, &out)) wait_for_fetch(m);
   for (hx__copy *c = m->copies; c; c = c->next)
-    if (shares_result(c, &out) && (!w->by_products || batch_shares_result(c, w))) c->stale = true;
+    if (replaces(w, &out, c)) c->overwritten = true;
+}
+
+void hx__copies_release_output(hx__memory *m, const hx__work *w, bool written) {
+  const hx__array out = hx__array_of_output(w);
+  for (hx__copy *c = m->copies; c; c = c->next) {
+    if (written && shares_result(c, &out) && (!w->by_products || batch_shares_result(c, w))) c->stale = true;
+    if (replaces(w, &out, c)) c->overwritten = false;
+  }
   free_stale(m);
 }
 
@@ -206,13 +251,6 @@ static hx__copy *result_of(const hx__memory *m, const hx__device *d, const hx__a
   return NULL;
 }
 
-/* Whether the task needs the old contents of its output. */
-static bool reads_output(const hx__work *w) {
-  for (size_t i = 0; w->map && i < hx__memory_arrays(w); i++)
-    if (w->input[i] == w->map_out) return true;
-  return w->matmul && w->gemm.beta != 0.0f;
-}
-
 bool hx__memory_resident_begin(hx__memory *m, hx__device *d, const hx__work *w, bool may_overwrite,
                                hx__resident_output *resident) {
   *resident = (hx__resident_output){.mirror = NULL};
@@ -268,11 +306,8 @@ void hx__memory_resident_cancel(hx__memory *m, const hx__resident_output *reside
 }
 
 /* Whether the array has an element of a result that only a device has. */
-static bool host_lacks(const hx__copy *c, const hx__array *a) { return c->device_only && shares_result(c, a); }
-
-/* Whether a task with this output overwrites the whole result. */
-static bool overwrites(const hx__array *out, const hx__copy *c) {
-  return c->result.p == out->p && c->result.ld == out->ld && c->result.rows <= out->rows && c->result.cols <= out->cols;
+static bool host_lacks(const hx__copy *c, const hx__array *a) {
+  return c->device_only && !c->overwritten && shares_result(c, a);
 }
 
 /* The first device-only result that has to be copied to the host before the task runs; NULL: none. If sole_device
@@ -280,15 +315,15 @@ static bool overwrites(const hx__array *out, const hx__copy *c) {
 static hx__copy *find_device_only(const hx__memory *m, const hx__work *w, const hx__device *sole_device,
                                   bool resident) {
   const size_t count = w->needs || w->kernel ? hx__memory_arrays(w) : 0;
-  const hx__array out = w->matmul || w->map ? hx__array_of_c(w) : (hx__array){.p = NULL};
+  const hx__array out = hx__array_of_output(w);
   for (hx__copy *c = m->copies; c; c = c->next) {
     for (size_t i = 0; i < count && c->device_only; i++) {
       const hx__array a = hx__array_of(w, i);
       if (host_lacks(c, &a) && !(c->device == sole_device && copy_contains(c, &a))) return c;
     }
-    if (out.p && host_lacks(c, &out)) {
-      const bool replaced = !reads_output(w) && !hx__c_has_gaps(w) && overwrites(&out, c);
-      if (!replaced && !(resident && c->device == sole_device && result_of(m, sole_device, &out) == c)) return c;
+    if (host_lacks(c, &out)) {
+      if (!replaces(w, &out, c) && !(resident && c->device == sole_device && result_of(m, sole_device, &out) == c))
+        return c;
     }
   }
   return NULL;
@@ -297,44 +332,59 @@ static hx__copy *find_device_only(const hx__memory *m, const hx__work *w, const 
 static bool take_result(hx__copy *c, hx__device_only_result *result) {
   if (!c) return false;
   c->users++;
+  c->fetching = true;
   *result = (hx__device_only_result){.device = c->device, .array = c->result};
   result->array.mirror = c->mirror;
   return true;
 }
 
+/* Whether a result that is wanted on the host is on its way there already. */
+static bool is_coming(const hx__copy *c) { return c && c->fetching && !hx__in_forked_child(); }
+
 bool hx__memory_find_device_only(hx__memory *m, const hx__work *w, const hx__device *sole_device, bool resident,
                                  hx__device_only_result *result) {
   if (atomic_load_explicit(&m->watched_ranges, memory_order_relaxed) == 0) return false;
+  hx__copy *c;
   hx__lock(&m->lock);
-  const bool found = take_result(find_device_only(m, w, sole_device, resident), result);
+  while (is_coming(c = find_device_only(m, w, sole_device, resident))) wait_for_fetch(m);
+  const bool found = take_result(c, result);
   hx__unlock(&m->lock);
   return found;
 }
 
 size_t hx__memory_device_only_bytes(hx__memory *m, const hx__work *w, const hx__device **device) {
-  hx__device_only_result result;
-  if (!hx__memory_find_device_only(m, w, NULL, false, &result)) return 0;
-  hx__memory_fetch_done(m, &result, false);
-  *device = result.device;
-  return hx__array_bytes(&result.array);
+  if (atomic_load_explicit(&m->watched_ranges, memory_order_relaxed) == 0) return 0;
+  hx__lock(&m->lock);
+  const hx__copy *const c = find_device_only(m, w, NULL, false);
+  if (c) *device = c->device;
+  const size_t bytes = c ? hx__array_bytes(&c->result) : 0;
+  hx__unlock(&m->lock);
+  return bytes;
+}
+
+static hx__copy *find_device_only_in(const hx__memory *m, const hx__array *wanted) {
+  for (hx__copy *c = m->copies; c; c = c->next)
+    if (host_lacks(c, wanted)) return c;
+  return NULL;
 }
 
 bool hx__memory_find_device_only_in(hx__memory *m, const void *p, size_t bytes, hx__device_only_result *result) {
-  hx__copy *found = NULL;
+  const hx__array wanted = elements_in(p, bytes);
+  hx__copy *c;
   hx__lock(&m->lock);
-  for (hx__copy *c = m->copies; c && !found; c = c->next)
-    if (c->device_only && !c->stale && copy_overlaps(c, (uintptr_t)p, bytes)) found = c;
-  take_result(found, result);
+  while (is_coming(c = find_device_only_in(m, &wanted))) wait_for_fetch(m);
+  const bool found = take_result(c, result);
   hx__unlock(&m->lock);
   return found;
 }
 
 void hx__memory_fetch_done(hx__memory *m, const hx__device_only_result *result, bool done) {
   hx__lock(&m->lock);
-  for (hx__copy *c = m->copies; c && done; c = c->next)
-    if (c->mirror == result->array.mirror) c->device_only = false;
+  for (hx__copy *c = m->copies; c; c = c->next)
+    if (c->mirror == result->array.mirror) c->fetching = false, c->device_only = c->device_only && !done;
   hx__range *const r = hx__range_of(m, result->array.p, hx__array_bytes(&result->array));
   if (r && done) r->version = hx__next_version(); /* other copies that contain it have old contents there */
   hx__copies_release(m, result->array.mirror);
+  pthread_cond_broadcast(&m->changed);
   hx__unlock(&m->lock);
 }

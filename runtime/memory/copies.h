@@ -14,10 +14,12 @@ void hx__copies_release(hx__memory *memory, const hx__mirror *mirror); /* NULL i
 /* Whether a device has at least half of the array already. */
 bool hx__copies_are_present(const hx__memory *memory, const hx__range *r, const hx__array *array);
 
-/* Marks resident results that overlap [p, p+bytes) as stale, and mirrors of inputs, too, if `mirrors`. */
+/* Marks resident results of which [p, p+bytes) has an element as stale; if `mirrors`, mirrors that overlap it, too. */
 void hx__copies_invalidate(hx__memory *memory, const void *p, size_t bytes, bool mirrors);
-/* Marks resident results as stale if the task has written an element of them. */
-void hx__copies_written(hx__memory *memory, const hx__work *work);
+/* Bracket a task that writes its output. In between, results that it replaces are not copied to the host. Afterwards
+ * results of which it has written an element are stale. written: false if it has written nothing. */
+void hx__copies_claim(hx__memory *memory, const hx__work *work);
+void hx__copies_release_output(hx__memory *memory, const hx__work *work, bool written);
 void hx__copies_free(hx__memory *memory);
 
 #endif

@@ -35,6 +35,7 @@ void hx__memory_claim_outputs(hx__memory *m, const hx__work *w) {
   if (atomic_load_explicit(&m->watched_ranges, memory_order_relaxed) == 0) return;
   hx__lock(&m->lock);
   mark_outputs_written(m, w);
+  hx__copies_claim(m, w);
   hx__range *const r = coarse_output(m, w);
   while (r && r->readers && !hx__in_forked_child()) pthread_cond_wait(&m->changed, &m->lock);
   if (r) r->writers++;
@@ -47,7 +48,7 @@ void hx__memory_release_outputs(hx__memory *m, const hx__work *w, bool written) 
   hx__range *const r = coarse_output(m, w);
   if (r) r->writers--;
   mark_outputs_written(m, w);
-  if (written) hx__copies_written(m, w);
+  hx__copies_release_output(m, w, written);
   hx__unlock(&m->lock);
 }
 

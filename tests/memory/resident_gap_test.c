@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A matrix whose columns are results of two tasks: what one task writes does not touch a result of the other one that
- * stays on a device in the gaps between its rows. The other task runs in the middle of the first, where a second thread
- * would run it. */
+ * stays on a device in the gaps between its rows. Nor is an old result, which a task replaces, copied over the new one
+ * for a call that needs elements in the gaps. The second call is made in the middle of the first, where another thread
+ * would make it. */
 #include "reference/data.h"
 #include "runtime/memory/memory.h"
 #include "tests/check.h"
@@ -24,6 +25,17 @@ void __wrap_hx__memory_claim_outputs(hx__memory *m, const hx__work *w) {
     CHECK(report.gpu_share == 1.0, "%g of it on the device", report.gpu_share);
   }
   __real_hx__memory_claim_outputs(m, w);
+}
+
+static void (*at_end)(void); /* called before a task that has written its output releases it; NULL: nothing */
+
+void __real_hx__memory_release_outputs(hx__memory *m, const hx__work *w, bool written);
+void __wrap_hx__memory_release_outputs(hx__memory *m, const hx__work *w, bool written);
+void __wrap_hx__memory_release_outputs(hx__memory *m, const hx__work *w, bool written) {
+  void (*const call)(void) = at_end;
+  at_end = NULL;
+  if (call) call();
+  __real_hx__memory_release_outputs(m, w, written);
 }
 
 /* The product that makes the columns from `column` on of the first matrix. */
@@ -50,6 +62,11 @@ static void open_context(const char *device) {
   CHECK_OK(hx_advise(hx, c, BATCH * ROWS * LD * sizeof *c, HX_RESIDENT));
 }
 
+static void clear_c(void) {
+  for (size_t i = 0; i < (size_t)BATCH * ROWS * LD; i++) c[i] = -1.0f;
+  CHECK_OK(hx_modified(hx, c, BATCH * ROWS * LD * sizeof *c));
+}
+
 /* The elements of the columns from `column` on in the first matrix that are not those of the product. */
 static size_t wrong_columns(size_t column) {
   size_t wrong = 0;
@@ -65,8 +82,7 @@ static size_t wrong_columns(size_t column) {
 /* Runs `first`, which begins at column `own`, and in its middle a product whose result stays on the device in the
  * columns from `other` on. */
 static void expect_both(hx_task first, size_t own, size_t other, const char *what) {
-  for (size_t i = 0; i < (size_t)BATCH * ROWS * LD; i++) c[i] = -1.0f;
-  CHECK_OK(hx_modified(hx, c, BATCH * ROWS * LD * sizeof *c));
+  clear_c();
   between = columns(other, 1.0f);
   armed = true;
   CHECK_OK(hx_offload(hx, &first, NULL));
@@ -74,6 +90,50 @@ static void expect_both(hx_task first, size_t own, size_t other, const char *wha
   CHECK(wrong_columns(other) == 0, "%s: %zu of %d elements between its rows are lost", what, wrong_columns(other),
         ROWS * COLS);
   CHECK(wrong_columns(own) == 0, "%s: %zu of its %d elements are wrong", what, wrong_columns(own), ROWS * COLS);
+}
+
+static void sum_rows_of_the_gap(void) {
+  hx_value sums[ROWS];
+  const hx_task t = hx_reduce_rows(HX_SUM, HX_F32, c + COLS, ROWS, COLS, LD, sums);
+  CHECK_OK(hx_offload(hx, &t, NULL));
+}
+
+static void sum_a_column_of_the_gap(void) {
+  hx_value sum;
+  const hx_task t = hx_reduce_strided(HX_SUM, HX_F32, c + COLS, LD, ROWS, &sum);
+  CHECK_OK(hx_offload(hx, &t, NULL));
+}
+
+static void sync_an_element_of_the_gap(void) { CHECK_OK(hx_sync(hx, c + LD + COLS, sizeof *c)); }
+
+/* A product on the device, which another one on the CPU replaces; the call is made in the middle of the second. */
+static void expect_the_new_one(void (*call)(void), const char *what) {
+  hx_task old = columns(0, 1.0f), new = columns(0, 0.0f);
+  old.matmul.alpha = 3.0f;
+  clear_c();
+  CHECK_OK(hx_offload(hx, &old, NULL));
+  at_end = call;
+  CHECK_OK(hx_offload(hx, &new, NULL));
+  CHECK_OK(hx_sync(hx, c, BATCH * ROWS * LD * sizeof *c));
+  CHECK(wrong_columns(0) == 0, "%s: %zu of %d new elements are lost", what, wrong_columns(0), ROWS * COLS);
+}
+
+/* The host writes between the rows of a result that is on the device, and a reduction writes two of its elements. */
+static void expect_the_rest(void) {
+  const hx_task product = columns(0, 1.0f);
+  clear_c();
+  CHECK_OK(hx_offload(hx, &product, NULL));
+  c[COLS] = 3.0f;
+  CHECK_OK(hx_modified(hx, c + COLS, sizeof *c));
+  CHECK_OK(hx_sync(hx, c, BATCH * ROWS * LD * sizeof *c));
+  CHECK(wrong_columns(0) == 0, "%zu elements are lost beside one that the host has written", wrong_columns(0));
+  CHECK(c[COLS] == 3.0f, "%g", (double)c[COLS]);
+  clear_c();
+  CHECK_OK(hx_offload(hx, &product, NULL));
+  const hx_task sum = hx_reduce(HX_SUM, HX_F32, a, K, (hx_value *)(void *)c);
+  CHECK_OK(hx_offload(hx, &sum, NULL));
+  CHECK_OK(hx_sync(hx, c, BATCH * ROWS * LD * sizeof *c));
+  CHECK(wrong_columns(0) <= 2, "%zu elements are lost beside two that a sum has written", wrong_columns(0));
 }
 
 int main(int argc, char **argv) {
@@ -87,6 +147,10 @@ int main(int argc, char **argv) {
   batch.matmul.ldc = LD;
   batch.gpu_share = 0.0f;
   for (size_t column = COLS; column + COLS <= LD; column++) expect_both(batch, 0, column, "a batch");
+  expect_the_new_one(sum_rows_of_the_gap, "row sums");
+  expect_the_new_one(sum_a_column_of_the_gap, "a strided sum");
+  expect_the_new_one(sync_an_element_of_the_gap, "hx_sync");
+  expect_the_rest();
   hx_free(hx, c);
   hx_close(hx);
   return checks_end("resident_gap_test");
