@@ -4,8 +4,8 @@
  * If the device is late, its event is awaited instead, which also tells of errors.
  *
  * The kernel writes to an address of the host. NVIDIA's driver gives pinned memory the same address on the device, but
- * OpenCL does not promise it, and a wrong address ends all contexts of the process. So before the first trial a note is
- * stored in the cache, and a process that finds it without the news that the trial passed leaves it alone. */
+ * OpenCL does not promise it, and a wrong address ends all contexts of the process. So a trial comes first, and a file
+ * of the cache remembers one that failed, or that ended its process. */
 #include <stdlib.h>
 
 #include "runtime/backend/opencl/arguments.h"
@@ -18,13 +18,17 @@
 #define ITEMS 64u
 #define PAUSES 2 /* between two looks */
 #define OPTIONS "-cl-std=CL1.2"
+#define LONG_NS 2000000u /* of a chunk that is expected to take so long, an event tells of errors before the end */
 
 bool hx__cl_has_host_addresses(const hx__cl_device *d) {
   return (d->families & HX__FAMILY_NVIDIA) && hx__topo_get()->hardware_threads > 1;
 }
 
-/* What is noted of a trial. */
-static const char BEGAN = '?', PASSED = '+';
+/* What the file of the cache says. */
+static const char MAY_BE_TRIED = '+', FAILED = '-';
+
+/* How a trial ended. */
+typedef enum trial { NOT_LAUNCHED, WRONG_WORDS, RIGHT_WORDS } trial;
 
 static char *note_key(const hx__cl_device *d, size_t *bytes) {
   char *key = NULL;
@@ -51,8 +55,8 @@ static cl_int launch_completion(cl_command_queue queue, cl_kernel kernel, cl_mem
   return code;
 }
 
-/* Whether the kernel stores right words at an address of the host. */
-static bool stores_words(hx__cl_device *d, cl_program program) {
+/* Has the kernel store words at an address of the host. */
+static trial try_words(hx__cl_device *d, cl_program program) {
   enum { WORDS = 2 * ITEMS + 1 };
   uint32_t words[WORDS];
   size_t right = 0;
@@ -65,29 +69,46 @@ static bool stores_words(hx__cl_device *d, cl_program program) {
   cl_command_queue const queue = from ? clCreateCommandQueue(d->context, d->id, 0, &code) : NULL;
   cl_kernel const kernel = queue ? clCreateKernel(program, "hx_complete", &code) : NULL;
   for (uint32_t i = 0; i < WORDS && kernel; i++) to[i] = 0;
-  if (kernel) code = launch_completion(queue, kernel, from, WORDS, to, 1);
-  if (kernel && code == CL_SUCCESS) code = clFinish(queue);
-  if (code != CL_SUCCESS) hx__cl_failed(d, "a store to an address of the host", code);
-  for (uint32_t i = 0; i < WORDS && kernel; i++) right += to[i] == (UINT64_C(1) << 32 | words[i]);
+  const bool launched = kernel && launch_completion(queue, kernel, from, WORDS, to, 1) == CL_SUCCESS;
+  if (launched) code = clFinish(queue);
+  if (launched && code != CL_SUCCESS) hx__cl_failed(d, "a store to an address of the host", code);
+  for (uint32_t i = 0; i < WORDS && launched; i++) right += to[i] == (UINT64_C(1) << 32 | words[i]);
   if (kernel) clReleaseKernel(kernel);
   if (queue) clReleaseCommandQueue(queue);
   if (from) clReleaseMemObject(from);
   if (to) hx__cl_free(&d->base, block);
-  return right == WORDS;
+  return !launched ? NOT_LAUNCHED : right == WORDS ? RIGHT_WORDS : WRONG_WORDS;
 }
 
-/* The same with a note before it and after it. Without a cache there is no note. */
-static bool passes_trial(hx__cl_device *d, cl_program program) {
-  size_t key_bytes = 0, bytes = 0;
-  char *const key = hx__cache_dir_is_enabled() ? note_key(d, &key_bytes) : NULL;
-  char *const note = key ? hx__cache_get(key, key_bytes, &bytes, NULL) : NULL;
-  const bool failed = note && !(bytes == 1 && *note == PASSED);
-  if (key && !note) hx__cache_put(key, key_bytes, &BEGAN, 1);
-  const bool passed = !failed && stores_words(d, program);
-  if (key && !note && passed) hx__cache_put(key, key_bytes, &PASSED, 1);
+/* Marks the file as in use, so that it is known if the process ends in the trial. False: it may not be tried. */
+static bool begin_trial(const char *key, size_t key_bytes, int *crash_mark) {
+  size_t bytes = 0;
+  char *note = hx__cache_get(key, key_bytes, &bytes, crash_mark);
+  if (!note) {
+    hx__cache_put(key, key_bytes, &MAY_BE_TRIED, 1);
+    note = hx__cache_get(key, key_bytes, &bytes, crash_mark);
+  }
+  if (!note) return false;
+  const bool may = bytes == 1 && *note == MAY_BE_TRIED;
+  if (!may) hx__cache_crash_mark_end(*crash_mark, true);
   free(note);
+  return may;
+}
+
+/* Without a cache each process tries for itself. */
+static bool passes_trial(hx__cl_device *d, cl_program program) {
+  if (!hx__cache_dir_is_enabled()) return try_words(d, program) == RIGHT_WORDS;
+  size_t key_bytes = 0;
+  int crash_mark = -1;
+  trial ended = NOT_LAUNCHED;
+  char *const key = note_key(d, &key_bytes);
+  if (key && begin_trial(key, key_bytes, &crash_mark)) {
+    ended = try_words(d, program);
+    hx__cache_crash_mark_end(crash_mark, true);
+    if (ended == WRONG_WORDS) hx__cache_put(key, key_bytes, &FAILED, 1);
+  }
   free(key);
-  return passed;
+  return ended == RIGHT_WORDS;
 }
 
 void hx__cl_completions_prepare(hx__cl_device *d) {
@@ -156,7 +177,9 @@ bool hx__cl_completion_arrived(hx__cl_stream *stream) {
 }
 
 bool hx__cl_completion_await(hx__cl_stream *stream, uint64_t expected_ns, const _Atomic uint64_t *deadline_ns) {
-  hx__cl_poll poll = hx__cl_poll_begin(hx__now_ns(), expected_ns, true);
+  const uint64_t from_ns = hx__now_ns();
+  if (expected_ns > from_ns + LONG_NS) return false;
+  hx__cl_poll poll = hx__cl_poll_begin(from_ns, expected_ns, true);
   for (;;) {
     if (hx__cl_completion_arrived(stream)) return true;
     const uint64_t now_ns = hx__now_ns();

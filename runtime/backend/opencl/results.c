@@ -160,6 +160,7 @@ hx__outcome hx__cl_read_result(hx__cl_stream *stream, hx__cl_inflight *f, cl_mem
   const size_t last = bytes / 4 - 1;
   f->bytes = bytes;
   f->computed = NULL;
+  f->completed = NULL;
   if (!reserve_readback(stream, l, bytes)) return map_result(stream, f, from, at);
   for (unsigned tries = 0; tries < 2; tries++) {
     put_word(l->p, 0, NOT_A_RESULT);

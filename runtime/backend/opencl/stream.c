@@ -187,6 +187,8 @@ bool hx__cl_recovered(hx__stream *base) {
   cl_event const mark = stream->leftover;
   stream->leftover = NULL;
   if (mark) clReleaseEvent(mark);
+  for (unsigned i = 0; i < HX__MAX_INFLIGHT; i++) /* a completion for which there was no event */
+    if (stream->inflight[i].completed) hx__cl_results_end(stream, &stream->inflight[i], false);
   base->timed_out = false;
   hx__cl_unbind(stream);
   hx__log(HX__LOG_INFO, "%s is back: its chunk that timed out has ended", stream->device->base.name);

@@ -267,8 +267,8 @@ const void *hx__cl_results_of(const hx__cl_inflight *inflight);
 void hx__cl_results_close(hx__cl_stream *stream);
 
 /* A completion instead of an event. begin enqueues the launch behind the chunk's kernels. await looks until the end,
- * and returns false if it was not there by the deadline, or was late: the chunk's event is then awaited. arrived looks
- * once. The result is then at f->completed. */
+ * and returns false if it is not there by the deadline, is late, or will be long in coming: the chunk's event is then
+ * awaited. arrived looks once. The result is then at f->completed. */
 bool hx__cl_completion_is_possible(hx__cl_stream *stream, const hx__cl_inflight *f);
 hx__outcome hx__cl_completion_begin(hx__cl_stream *stream, hx__cl_inflight *f);
 bool hx__cl_completion_await(hx__cl_stream *stream, uint64_t expected_ns, const _Atomic uint64_t *deadline_ns);
