@@ -60,8 +60,8 @@ uint64_t hx__memory_version(hx__memory *memory, const hx__work *work, unsigned o
 bool hx__c_has_gaps(const hx__work *work);
 
 /* Bracket the execution of a task, whose outputs are written by the host. In between, no device accesses a
- * coarse-grained SVM block that contains them in place; claim waits for runs that do. written: the outputs were
- * changed. */
+ * coarse-grained SVM block that contains them in place, and no result that they replace is copied to the host; claim
+ * waits for runs and copies that have begun. written: the outputs were changed. */
 void hx__memory_claim_outputs(hx__memory *memory, const hx__work *work);
 void hx__memory_release_outputs(hx__memory *memory, const hx__work *work, bool written);
 
