@@ -92,13 +92,12 @@ static bool batch_shares_result(const hx__copy *c, const hx__work *batch) {
 /* Waits until a copy to the host has ended. The list of copies may be another one afterwards. */
 static void wait_for_fetch(hx__memory *m) { pthread_cond_wait(&m->changed, &m->lock); }
 
-/* A copy that another thread copies to the host at the moment, and whose place there the output shares. In a forked
- * child there are no such threads. */
+/* Whether another thread is copying a result to the host that shares an element with the output. In a forked child
+ * there are no such threads. */
 static bool output_is_fetched(const hx__memory *m, const hx__array *out) {
-  bool found = false;
-  for (const hx__copy *c = m->copies; c && !hx__in_forked_child(); c = c->next)
-    found = found || (c->fetching && shares_elements(c, out));
-  return found;
+  for (const hx__copy *c = m->copies; c; c = c->next)
+    if (c->fetching && shares_elements(c, out)) return !hx__in_forked_child();
+  return false;
 }
 
 void hx__copies_claim(hx__memory *m, const hx__work *w) {
@@ -380,8 +379,11 @@ bool hx__memory_find_device_only_in(hx__memory *m, const void *p, size_t bytes, 
 
 void hx__memory_fetch_done(hx__memory *m, const hx__device_only_result *result, bool done) {
   hx__lock(&m->lock);
-  for (hx__copy *c = m->copies; c; c = c->next)
-    if (c->mirror == result->array.mirror) c->fetching = false, c->device_only = c->device_only && !done;
+  for (hx__copy *c = m->copies; c; c = c->next) {
+    if (c->mirror != result->array.mirror) continue;
+    c->fetching = false;
+    if (done) c->device_only = false;
+  }
   hx__range *const r = hx__range_of(m, result->array.p, hx__array_bytes(&result->array));
   if (r && done) r->version = hx__next_version(); /* other copies that contain it have old contents there */
   hx__copies_release(m, result->array.mirror);

@@ -39,7 +39,7 @@ typedef struct hx__device_worker {
 } hx__device_worker;
 
 /* Whether *value becomes `wanted` within spin_ns. Does not spin on a machine with one hardware thread. Looks after each
- * pause, which takes Intel's processors 40 ns, and at the clock after some. */
+ * pause, because some processors pause for long, and at the clock after some of them. */
 static bool spin_until(const _Atomic uint64_t *value, uint64_t wanted, uint64_t spin_ns) {
   if (hx__topo_get()->hardware_threads < 2) return atomic_load(value) == wanted;
   const uint64_t end = hx__now_ns() + spin_ns;
