@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The keys (base/slot.h) of min, max, argmin and argmax. The instructions for minima and maxima of floats lose NaNs, so
- * NaNs are looked for beside them (v_nans_add), by an instruction for two vectors or one that runs in other units. */
+ * NaNs are looked for beside them (v_nans_add). */
 #ifndef HX_CPU_REDUCE_EXTREMUM_H
 #define HX_CPU_REDUCE_EXTREMUM_H
 
@@ -133,9 +133,7 @@ INLINED uint32_t extremum_element(hx_op op, hx_type type, const element *x, size
   extremum e;
   extremum_take_all(&e, op, type, x, n, distant, marks);
   const uint32_t b = extremum_folded(op, type, extremum_joined(op, type, &e));
-  if (type == HX_F32 && v_nans_are_possible(e.nans) && index_of_first(type, true, x, n, (e_u32){0}) < n)
-    return HX__CANONICAL_NAN;
-  return b;
+  return type == HX_F32 && v_nans_are_there(e.nans) ? HX__CANONICAL_NAN : b;
 }
 
 /* Chooses the sign of a best element that is a zero. */

@@ -108,7 +108,6 @@ INLINED e_u32 e_broadcast(uint32_t b) { return b - (e_u32){0}; }
  *   v_product(a, b, type)      64-bit products of the even lanes
  *   v_best(type, most, a, b)   lane by lane the larger (most) or smaller, as integers of the type
  *   v_float_best(most, a, b)   the same of floats; of a NaN anything; of zeros either, unless V_ORDERS_ZEROS
- *   v_has_nan(a)               whether a lane is a NaN
  *   e_unordered(a, b)          all ones where a or b is a NaN
  *   e_signs(a)                 bit i: the sign of lane i */
 #if defined(__AVX2__)
@@ -132,7 +131,6 @@ INLINED v_u64 v_product(v_u32 a, v_u32 b, hx_type type) {
   return type == HX_I32 ? (v_u64)_mm512_mul_epi32((__m512i)a, (__m512i)b)
                         : (v_u64)_mm512_mul_epu32((__m512i)a, (__m512i)b);
 }
-INLINED bool v_has_nan(v_f32 a) { return _mm512_cmp_ps_mask((__m512)a, (__m512)a, _CMP_UNORD_Q) != 0; }
 #else
 INLINED v_u32 v_load_part(const void *p, size_t count, uint32_t pad) { return e_load_part(p, count, pad); }
 INLINED v_u32 v_absolute(v_u32 a) { return (v_u32)_mm256_abs_epi32((__m256i)a); }
@@ -148,7 +146,6 @@ INLINED v_u64 v_product(v_u32 a, v_u32 b, hx_type type) {
 INLINED v_f32 v_float_best(bool most, v_f32 a, v_f32 b) {
   return most ? (v_f32)_mm256_max_ps((__m256)a, (__m256)b) : (v_f32)_mm256_min_ps((__m256)a, (__m256)b);
 }
-INLINED bool v_has_nan(v_f32 a) { return _mm256_movemask_ps(_mm256_cmp_ps((__m256)a, (__m256)a, _CMP_UNORD_Q)) != 0; }
 #endif
 
 INLINED e_u32 e_unordered(e_u32 a, e_u32 b) { return (e_u32)_mm256_cmp_ps((__m256)a, (__m256)b, _CMP_UNORD_Q); }
@@ -188,7 +185,6 @@ INLINED v_f32 v_float_best(bool most, v_f32 a, v_f32 b) {
 }
 INLINED e_u32 e_unordered(e_u32 a, e_u32 b) { return (e_u32)_mm_cmpunord_ps((__m128)a, (__m128)b); }
 INLINED unsigned e_signs(e_u32 a) { return (unsigned)_mm_movemask_ps((__m128)a); }
-INLINED bool v_has_nan(v_f32 a) { return e_signs(e_unordered((v_u32)a, (v_u32)a)) != 0; }
 
 #elif defined(__aarch64__)
 INLINED v_u64 v_product(v_u32 a, v_u32 b, hx_type type) {
@@ -205,7 +201,6 @@ INLINED unsigned e_signs(e_u32 a) { return vaddvq_u32((uint32x4_t)((a >> 31) << 
 INLINED v_f32 v_float_best(bool most, v_f32 a, v_f32 b) {
   return most ? (v_f32)vmaxq_f32((float32x4_t)a, (float32x4_t)b) : (v_f32)vminq_f32((float32x4_t)a, (float32x4_t)b);
 }
-INLINED bool v_has_nan(v_f32 a) { return e_signs((e_u32)(a != a)) != 0; }
 #endif
 
 #endif
@@ -257,17 +252,18 @@ INLINED v_u32 v_best_elsewhere(hx_type type, bool most, v_u32 a, v_u32 b) {
 #endif
 }
 
-/* Whether there may be a NaN among vectors, which v_float_best loses.
+/* Which lanes have had a NaN, which v_float_best loses: one comparison for two vectors. Comparisons share ports with
+ * minima; a sum, which would keep NaNs, shares them too and needs an addition for every vector.
  *   V_ORDERS_ZEROS   whether v_float_best takes -0 for less than +0 */
-#if HX__V_BYTES == 64 && V_DOT_CHAINS
+#if HX__V_BYTES == 64
 #define V_ORDERS_ZEROS 1
-typedef __mmask16 v_nans; /* the lanes that have had none: one comparison for two vectors */
+typedef __mmask16 v_nans; /* a bit for each lane that has had none */
 INLINED v_nans v_nans_add_two(v_nans s, v_f32 a, v_f32 b) {
   return _mm512_mask_cmp_ps_mask(s, (__m512)a, (__m512)b, _CMP_ORD_Q);
 }
-INLINED v_nans v_nans_add(v_nans s, v_f32 a) { return v_nans_add_two(s, a, a); }
 INLINED v_nans v_nans_of(v_f32 a) { return v_nans_add_two(0xffff, a, a); }
-INLINED bool v_nans_are_possible(const v_nans s[4]) { return (s[0] & s[1] & s[2] & s[3]) != 0xffff; }
+INLINED bool v_nans_are_there(const v_nans s[4]) { return (s[0] & s[1] & s[2] & s[3]) != 0xffff; }
+INLINED bool v_has_nan(v_f32 a) { return v_nans_of(a) != 0xffff; }
 INLINED v_f32 v_float_best(bool most, v_f32 a, v_f32 b) {
   enum { LEAST = 4, MOST = 5 }; /* with the sign of the result */
   return most ? (v_f32)_mm512_range_ps((__m512)a, (__m512)b, MOST)
@@ -275,16 +271,12 @@ INLINED v_f32 v_float_best(bool most, v_f32 a, v_f32 b) {
 }
 #else
 #define V_ORDERS_ZEROS 0
-typedef v_f32 v_nans; /* their sum, which may also be inf - inf: additions run in units that minima leave idle */
-INLINED v_nans v_nans_add_two(v_nans s, v_f32 a, v_f32 b) { return s + (a + b); }
-INLINED v_nans v_nans_add(v_nans s, v_f32 a) { return s + a; }
-INLINED v_nans v_nans_of(v_f32 a) { return a; }
-INLINED bool v_nans_are_possible(const v_nans s[4]) { return v_has_nan((s[0] + s[1]) + (s[2] + s[3])); }
-#if HX__V_BYTES == 64
-INLINED v_f32 v_float_best(bool most, v_f32 a, v_f32 b) {
-  return most ? (v_f32)_mm512_max_ps((__m512)a, (__m512)b) : (v_f32)_mm512_min_ps((__m512)a, (__m512)b);
-}
+typedef e_u32 v_nans; /* all ones in each lane that has had one */
+INLINED v_nans v_nans_add_two(v_nans s, v_f32 a, v_f32 b) { return s | e_unordered((e_u32)a, (e_u32)b); }
+INLINED v_nans v_nans_of(v_f32 a) { return e_unordered((e_u32)a, (e_u32)a); }
+INLINED bool v_nans_are_there(const v_nans s[4]) { return e_signs((s[0] | s[1]) | (s[2] | s[3])) != 0; }
+INLINED bool v_has_nan(v_f32 a) { return e_signs(v_nans_of(a)) != 0; }
 #endif
-#endif
+INLINED v_nans v_nans_add(v_nans s, v_f32 a) { return v_nans_add_two(s, a, a); }
 
 #endif
