@@ -82,9 +82,11 @@ LEAF_ROWS(REDUCE_FUNCTION)
     extremum_slots(op, type, name##_key, reach == HX__IN_DRAM ? name##_distant_key : name##_key, x, n, slots);      \
   }                                                                                                                 \
   static __attribute__((unused)) uint64_t name##_leaf(const void *x, const void *y, size_t n) {                     \
-    uint64_t slot;                                                                                                  \
-    name(x, y, n, HX__IN_L2, &slot);                                                                                \
-    return slot;                                                                                                    \
+    extremum_marks marks;                                                                                           \
+    const uint32_t key = name##_key(x, n, &marks);                                                                  \
+    (void)y;                                                                                                        \
+    if (!extremum_is_index(op)) return key;                                                                         \
+    return (uint64_t)key << 32 | index_of_key(op, type, key, x, n, &marks);                                         \
   }
 EXTREMUM_ROWS(EXTREMUM_FUNCTION)
 
