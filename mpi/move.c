@@ -35,22 +35,35 @@ static void free_side(side *s) {
   free(s->packed);
 }
 
-/* Lines that were dealt out across are then dealt out along, each panel to all ranks. */
+/* How the lines of a transposed operand, which were dealt out across, are then dealt out along: each panel to all
+ * ranks. In equal blocks, if a panel has one for each rank: on a square grid whose matrices have these blocks each rank
+ * then has one partner, and a rank on the diagonal keeps what it has. */
+static hx__mpi_cyclic lines_along(const hx__mpi_operand *o, const hx__mpi_cyclic *places) {
+  const hx__mpi_cyclic *const along = &o->places;
+  hx__mpi_cyclic lines = o->lines;
+  lines.me = along->me;
+  lines.size = along->size;
+  if (lines.block * (size_t)lines.size <= HX__MPI_PANEL) {
+    lines.first = (lines.first - places->first + along->first + places->size) % lines.size;
+  } else {
+    lines.block = (HX__MPI_PANEL + (size_t)lines.size - 1) / (size_t)lines.size;
+    lines.skip = 0;
+    lines.first = 0;
+  }
+  return lines;
+}
+
 static exchange describe(const hx__mpi_team *team, const hx__mpi_operand *o, const hx__mpi_cyclic *places) {
   exchange e = {.comm = o->across, .ranks = places->size};
   e.before = (side){.lines = o->lines, .places = o->places, .line_step = 0, .place_step = 1};
   e.after = (side){.lines = o->lines, .places = *places, .line_step = 0, .place_step = 1};
   e.at_once = HX__MPI_PANEL;
   if (o->is_transposed) {
-    const hx__mpi_cyclic *const along = &o->places;
     e.comm = team->comm;
     e.ranks = team->size;
     e.before.line_step = e.after.place_step = o->across_step;
     e.before.place_step = e.after.line_step = o->along_step;
-    e.after.lines = (hx__mpi_cyclic){.n = o->lines.n,
-                                     .block = (HX__MPI_PANEL + (size_t)along->size - 1) / (size_t)along->size,
-                                     .me = along->me,
-                                     .size = along->size};
+    e.after.lines = lines_along(o, places);
     const size_t round = o->lines.block * (size_t)o->lines.size; /* so that all ranks have something to send */
     if (e.at_once < round) e.at_once = round;
   }
