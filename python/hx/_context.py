@@ -137,7 +137,7 @@ def ready(context: Optional[Context] = None) -> None:
 
 @contextlib.contextmanager
 def reports() -> Iterator[List[Report]]:
-    """Collect the report of each call that this thread makes in the block.
+    """Collect the report of each call that this thread makes in the block, except calls of hx.mpi.
 
     with hx.reports() as r:
         hx.matmul(a, b)
