@@ -35,10 +35,6 @@ static const product_case cases[] = {
 #define TRAFFIC_CASE (COUNT(cases) - 1)
 #define EVEN_CASE (COUNT(cases) - 2)
 
-static int rank, ranks;
-static bool is_to_die, has_checked;
-static hx_context *hx;
-
 /* Matrices of a case: the whole A, B and C, and the product by hx on one machine. */
 typedef struct whole {
   float *a, *b, *c, *want;
@@ -148,23 +144,15 @@ static uint64_t multiply_all(const grid_of_ranks *g) {
     CHECK_MPI(multiply(g, i, &hash));
     if (i == TRAFFIC_CASE) check_traffic(g, before, cases[i].m, cases[i].n, cases[i].k, 0);
   }
-  if (is_to_die) raise(SIGKILL);                        /* the other ranks go on with the next product */
-  if (!has_checked && (g->size[0] > 1 || ranks == 1)) { /* one grid, with several columns if there is one */
-    has_checked = true;
-    check_errors(g);
-    fail_every_call(g, multiply, EVEN_CASE);
-  }
+  if (is_to_die) raise(SIGKILL); /* the other ranks go on with the next product */
+  check_errors_once(g, check_errors, multiply, EVEN_CASE);
   return hash;
 }
 
 int main(int argc, char **argv) {
-  MPI_Init(&argc, &argv);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  hx = open_on_rank(rank);
-  is_to_die = argc > 1 && strcmp(argv[1], "die") == 0 && rank == ranks - 1;
+  start_rank(argc, argv);
   for (size_t i = 0; i < COUNT(cases); i++) wholes[i] = make_whole(&cases[i], i);
   const uint64_t hash = on_all_grids(multiply_all);
   for (size_t i = 0; i < COUNT(cases); i++) free_whole(&wholes[i]);
-  return finish(hx, rank, hash);
+  return finish(hash);
 }

@@ -29,8 +29,12 @@ static inline uint64_t hash_add(uint64_t hash, uint64_t value) {
   return (hash ^ value) * UINT64_C(0x9e3779b97f4a7c15) + (hash >> 29);
 }
 
+static int rank, ranks;
+static hx_context *hx;
+static bool is_to_die; /* the last rank, if the program has the argument `die` */
+
 /* A context with one thread; half of the work of rank 1 is for a device that fails soon, and for good. */
-static inline hx_context *open_on_rank(int rank) {
+static inline hx_context *open_on_rank(void) {
   hx_settings settings = HX_SETTINGS_DEFAULT;
   settings.devices = "cpu";
   settings.threads = "1";
@@ -42,8 +46,16 @@ static inline hx_context *open_on_rank(int rank) {
   return open_or_exit(&settings);
 }
 
+static inline void start_rank(int argc, char **argv) {
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  hx = open_on_rank();
+  is_to_die = argc > 1 && strcmp(argv[1], "die") == 0 && rank == ranks - 1;
+}
+
 /* Checks that the device of rank 1 has failed. */
-static inline void check_lost(hx_context *hx, int rank) {
+static inline void check_lost(void) {
   hx_device_info device = {.state = HX_USABLE};
   if (rank == 1) hx_device(hx, hx_device_count(hx) - 1, &device);
   CHECK((device.state == HX_LOST) == (rank == 1), "rank %d: the device is in state %d", rank, device.state);

@@ -14,8 +14,6 @@ static const size_t sizes[] = {
     0, 1, 127, LEAF - 1, LEAF, LEAF + 1, 2 * LEAF, 3 * LEAF + 5, 7 * LEAF, 15 * LEAF + 1, LONGEST};
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
-static int rank, ranks;
-static hx_context *hx;
 static uint64_t hash;
 
 typedef enum cut_kind { EVEN, RANDOM, SOME_EMPTY, LAST_ALL, FEW, AT_LEAVES, CUT_KINDS } cut_kind;
@@ -191,19 +189,15 @@ static void fail_every_call(uint32_t *x) {
 }
 
 int main(int argc, char **argv) {
-  MPI_Init(&argc, &argv);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  hx = open_on_rank(rank);
+  start_rank(argc, argv);
   uint32_t *const x = malloc(2 * LONGEST * sizeof *x);
-  const bool is_to_die = argc > 1 && strcmp(argv[1], "die") == 0 && rank == ranks - 1;
   compare_all(x, x + LONGEST);
   if (is_to_die) raise(SIGKILL); /* the other ranks are in the next call */
   check_errors(x);
   refuse(x);
   fail_every_call(x);
   sum_both_ways(x);
-  check_lost(hx, rank);
+  check_lost();
   unsigned counts[2] = {checks_done, checks_failed};
   uint64_t hashes[2] = {hash >> 1, ~hash >> 1}; /* both MPIs compare 63 bits */
   PMPI_Allreduce(MPI_IN_PLACE, counts, 2, MPI_UNSIGNED, MPI_SUM, MPI_COMM_WORLD);
