@@ -78,7 +78,10 @@ static void time_reduction(const hx__cpu_kernels *const *sets, size_t count, con
   size_t rounds = 0;
   for (double end = bench_now() + seconds; rounds < MOST_ROUNDS && (rounds < LEAST_ROUNDS || bench_now() < end);
        rounds++)
-    for (size_t s = 0; s < count; s++) times[s][rounds] = sample(sets, s, r, calls);
+    for (size_t i = 0; i < count; i++) {
+      const size_t s = (i + rounds) % count; /* in turn, because what came before leaves other data in the caches */
+      times[s][rounds] = sample(sets, s, r, calls);
+    }
   bench_times t[MOST_SETS] = {{0}};
   for (size_t s = 0; s < count; s++) t[s] = bench_times_of(times[s], rounds);
   printf("%s\t%s\t%zu\t%.1f", hx__op_names[r->op], hx__type_names[r->type], r->n, 1e9 * t[0].least);
