@@ -48,18 +48,14 @@ INLINED integer_halves integer_halves_of(const integer_sums *s, size_t c, hx_op 
   return (integer_halves){rest & 0xffffu, (upper << 8) + (rest >> 16)};
 }
 
-/* The elements of an iteration; HX__IN_DRAM prefetches equally many. */
-INLINED size_t integer_step(hx__locality reach) {
-  return reach == HX__IN_L2 ? I_LONG_STEP : reach == HX__IN_LLC ? I_STEP : ASK_STEP * ASK_PLACES;
-}
+/* The elements of an iteration. */
+INLINED size_t integer_step(hx__locality reach) { return reach == HX__IN_L2 ? I_LONG_STEP : I_STEP; }
 
 INLINED uint64_t integer_sum_leaf(hx_op op, hx_type type, const element *x, size_t n, hx__locality reach) {
-  const element *const first = x;
   integer_sums s;
   UNROLLED for (size_t v = 0; v < I_CHAINS; v++) s.whole[v] = (v_u32){0};
   UNROLLED for (size_t v = 0; v < I_UPPER_CHAINS; v++) s.upper[v] = (v_u32){0};
   for (const size_t step = integer_step(reach); n >= step; n -= step, x += step) {
-    if (reach == HX__IN_DRAM) ask_ahead(first, (size_t)(x - first), step);
     UNROLLED for (size_t v = 0; v < step / V_LANES; v++) integer_add(&s, v, op, type, v_load(x + v * V_LANES));
   }
   for (; n >= I_STEP; n -= I_STEP, x += I_STEP) {
@@ -103,12 +99,9 @@ INLINED v_u64 integer_add_dot_part(v_u64 s, hx_op op, hx_type type, const elemen
 /* Dot and sum of squares. */
 INLINED uint64_t integer_dot_leaf(hx_op op, hx_type type, const element *x, const element *y, size_t n,
                                   hx__locality reach) {
-  const element *const first = x, *const second = y;
   v_u64 s[I_CHAINS];
   UNROLLED for (size_t v = 0; v < I_CHAINS; v++) s[v] = (v_u64){0};
   for (const size_t step = integer_step(reach); n >= step; n -= step, x += step, y += step) {
-    if (reach == HX__IN_DRAM) ask_ahead(first, (size_t)(x - first), step);
-    if (reach == HX__IN_DRAM && op == HX_DOT) ask_ahead(second, (size_t)(y - second), step);
     UNROLLED for (size_t v = 0; v < step / V_LANES; v++) s[v % I_CHAINS] =
         integer_add_dot(s[v % I_CHAINS], op, type, x + v * V_LANES, y + v * V_LANES);
   }

@@ -61,9 +61,9 @@
   REDUCE_WHOLE_LEAF(name, leaf, op, type, HX__IN_DRAM)                                                        \
   static void name(const void *x, const void *y, size_t n, hx__locality reach, uint64_t *slots) {             \
     const element *a = x, *b = (op) == HX_DOT ? y : x;                                                        \
-    if (reach == HX__IN_DRAM)                                                                                 \
+    if (reach == HX__IN_DRAM && (type) == HX_F32) /* the others do not prefetch */                            \
       for (; n >= HX__LEAF; n -= HX__LEAF, a += HX__LEAF, b += HX__LEAF) *slots++ = name##_HX__IN_DRAM(a, b); \
-    else if (reach == HX__IN_LLC)                                                                             \
+    else if (reach != HX__IN_L2)                                                                              \
       for (; n >= HX__LEAF; n -= HX__LEAF, a += HX__LEAF, b += HX__LEAF) *slots++ = name##_HX__IN_LLC(a, b);  \
     for (; n > HX__LEAF; n -= HX__LEAF, a += HX__LEAF, b += HX__LEAF) *slots++ = name##_leaf(a, b, HX__LEAF); \
     if (n) *slots = name##_leaf(a, b, n);                                                                     \
