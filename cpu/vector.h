@@ -252,8 +252,8 @@ INLINED v_u32 v_best_elsewhere(hx_type type, bool most, v_u32 a, v_u32 b) {
 #endif
 }
 
-/* Which lanes have had a NaN, which v_float_best loses: one comparison for two vectors. Comparisons share ports with
- * minima; a sum, which would keep NaNs, shares them too and needs an addition for every vector.
+/* Which lanes have had a NaN, because v_float_best loses NaNs. One comparison serves two vectors. A sum would keep
+ * NaNs, too, but needs an addition for every vector, and additions share ports with minima.
  *   V_ORDERS_ZEROS   whether v_float_best takes -0 for less than +0 */
 #if HX__V_BYTES == 64
 #define V_ORDERS_ZEROS 1

@@ -35,9 +35,10 @@ static void free_side(side *s) {
   free(s->packed);
 }
 
-/* How the lines of a transposed operand, which were dealt out across, are then dealt out along: each panel to all
- * ranks. In equal blocks, if a panel has one for each rank: on a square grid whose matrices have these blocks each rank
- * then has one partner, and a rank on the diagonal keeps what it has. */
+/* The lines of a transposed operand were dealt out across the grid. This deals them out along it, so that every rank
+ * has some of each panel. They keep their blocks if a panel has at least one for each rank. If the grid is square and
+ * all matrices have these blocks, each rank then exchanges elements with one other, and those on the diagonal with
+ * none. */
 static hx__mpi_cyclic lines_along(const hx__mpi_operand *o, const hx__mpi_cyclic *places) {
   const hx__mpi_cyclic *const along = &o->places;
   hx__mpi_cyclic lines = o->lines;
