@@ -12,13 +12,15 @@
  *   hx_reduce(global const T *x, ulong x_first, global const T *y, ulong y_first, ulong n, global ulong *slots)
  *     Launch: 1-D, local row.local[0], ceil(leaves / row.leaves) groups. A group past the last leaf does nothing.
  *
- *   row.joins: two arguments more, uint join, global uint *ticket
+ *   row.joins: three arguments more, uint join, global uint *ticket, ulong host
  *     join != 0: slots[0] becomes the slot of all leaves joined; leaf 0 has to begin an aligned power of two of leaves
  *     that holds them all. An index in it counts from leaf 0. slots[1], [2] and [3] become the slots of the first leaf,
  *     of leaf number leaves / 2 and of the last one, and slots[4] becomes join, so that a number for each launch shows
  *     whether it ended. slots has HX__JOINED_SLOTS + groups elements; there are at most HX__JOINED_GROUPS groups.
- * *ticket is 0 before the launch and after it. row.large_from > 0: groups have 32 items for each of hx__kernel_leaves()
- * leaves.
+ *     host != 0: an address of the host, at which those five slots are stored, too. The words of slot s are at 2 s and
+ *     2 s + 1, each in the lower half of 64 bits, with join in the upper half.
+ *     *ticket is 0 before the launch and after it.
+ *   row.large_from > 0: groups have 32 items for each of hx__kernel_leaves() leaves.
  *
  * ---- Several reductions: slots[(first + f) * apart + l] is the slot of leaf l of field f, for every leaf
  *

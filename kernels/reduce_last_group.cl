@@ -18,15 +18,35 @@
  * middle and last leaf, whose indices count from the leaf, and from the last group the number of the launch. Without
  * that number a slot of all leaves that an earlier launch left could not be told from a new one. */
 #define HX_JOINED_SLOTS 5u
-static void hx_store_joined(global ulong *slots, ulong slot, uint launch) {
-  slots[0] = slot;
-  slots[4] = launch;
+
+/* Where a launch stores slot 0 to 4: in slots, and at `host` if that is not 0, an address of the host. There each word
+ * is beside the number of the launch, by one store of 64 bits: a word that the host sees with that number is the new
+ * one, so it needs no command that reads the slots, and no other sign that the launch has ended. */
+typedef struct hx_join_target {
+  global ulong *slots;
+  ulong host;
+  uint launch;
+} hx_join_target;
+
+static void hx_store_slot(const hx_join_target to, uint at, ulong slot) {
+  to.slots[at] = slot;
+  if (to.host) {
+    volatile global ulong *const words = (volatile global ulong *)to.host + 2 * at;
+    words[0] = (ulong)to.launch << 32 | (uint)slot;
+    words[1] = (ulong)to.launch << 32 | slot >> 32;
+  }
 }
-static void hx_store_checked(global ulong *slots, uint leaf, ulong n, ulong slot) {
+
+static void hx_store_joined(const hx_join_target to, ulong slot) {
+  hx_store_slot(to, 0, slot);
+  hx_store_slot(to, 4, to.launch);
+}
+
+static void hx_store_checked(const hx_join_target to, uint leaf, ulong n, ulong slot) {
   const uint leaves = (uint)((n + HX_LEAF - 1) / HX_LEAF);
-  if (leaf == 0) slots[1] = slot;
-  if (leaf == leaves / 2) slots[2] = slot;
-  if (leaf == leaves - 1) slots[3] = slot;
+  if (leaf == 0) hx_store_slot(to, 1, slot);
+  if (leaf == leaves / 2) hx_store_slot(to, 2, slot);
+  if (leaf == leaves - 1) hx_store_slot(to, 3, slot);
 }
 
 #endif
@@ -62,19 +82,19 @@ static ulong hx_float_slot(float v) { return HX_BITS(v); }
 #define HX_SLOT_WORDS 2
 #endif
 
-#define HX_JOIN_PARAMETERS , uint join, global uint *ticket
+#define HX_JOIN_PARAMETERS , uint join, global uint *ticket, ulong host
 #define HX_JOIN_LOCALS local ulong nodes[HX_NODES], ends[HX_ENDS]; local uint taken[1];
-#define HX_PUT(l, leaf, count, slot) hx_put(nodes + (l), slots, (leaf), n, (count), (slot), join)
+#define HX_PUT(l, leaf, count, slot) hx_put(nodes + (l), (hx_join_target){slots, host, join}, (leaf), n, (count), (slot))
 #define HX_JOIN_GROUPS(id, leaves) \
-  if (join) hx_join_groups(nodes, ends, taken, (id), (leaves), n, slots, join, ticket);
+  if (join) hx_join_groups(nodes, ends, taken, (id), (leaves), n, (hx_join_target){slots, host, join}, ticket);
 
 /* An index counts from the leaf, or from the first leaf of the launch if the leaves are joined. */
-static void hx_put(local ulong *node, global ulong *slots, ulong leaf, ulong n, uint count, ulong slot, uint join) {
-  if (!join) {
-    if (count) slots[leaf] = slot;
+static void hx_put(local ulong *node, const hx_join_target to, ulong leaf, ulong n, uint count, ulong slot) {
+  if (!to.launch) {
+    if (count) to.slots[leaf] = slot;
     return;
   }
-  if (count) hx_store_checked(slots, (uint)leaf, n, slot);
+  if (count) hx_store_checked(to, (uint)leaf, n, slot);
 #if HX_IS_ARG
   slot += (uint)leaf * HX_LEAF;
 #endif
@@ -114,12 +134,12 @@ static ulong hx_published(global ulong *from, uint at, uint groups) {
 }
 
 static void hx_join_groups(local ulong *nodes, local ulong *ends, local uint *taken, uint id, uint leaves, ulong n,
-                           global ulong *slots, uint launch, global uint *ticket) {
+                           const hx_join_target to, global uint *ticket) {
   const uint groups = (uint)((n + HX_LEAF * leaves - 1) / (HX_LEAF * leaves)); /* get_num_groups divides */
-  global ulong *const published = slots + HX_JOINED_SLOTS;
+  global ulong *const published = to.slots + HX_JOINED_SLOTS;
   hx_join_nodes(nodes, leaves, id);
   if (groups == 1) {
-    if (id == 0) hx_store_joined(slots, nodes[0], launch);
+    if (id == 0) hx_store_joined(to, nodes[0]);
     return;
   }
   if (id == 0) {
@@ -149,7 +169,7 @@ static void hx_join_groups(local ulong *nodes, local ulong *ends, local uint *ta
   }
   hx_join_nodes(ends, HX_ENDS, id);
   if (id == 0) {
-    hx_store_joined(slots, ends[0], launch);
+    hx_store_joined(to, ends[0]);
     atomic_xchg((volatile global uint *)ticket, 0u); /* as the next launch expects it */
   }
 }

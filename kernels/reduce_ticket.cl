@@ -171,11 +171,12 @@ static uint hx_lane_with(global const HX_T *x, uint first, uint count, uint valu
 #endif
 
 kernel void hx_reduce(global const HX_T *x, ulong x_first, global const HX_T *y, ulong y_first, ulong n,
-                      global ulong *slots, uint join, global uint *ticket) {
+                      global ulong *slots, uint join, global uint *ticket, ulong host) {
   local HX_TREE nodes[HX_MOST_ITEMS];
   local uint taken[1];
   const uint id = (uint)get_local_id(0), item = id % HX_ITEMS, warp = id / HX_ITEMS;
   const uint warps = (uint)get_local_size(0) / HX_ITEMS;
+  const hx_join_target to = {slots, host, join};
   const uint group = (uint)get_group_id(0), groups = (uint)get_num_groups(0);
   const ulong leaf = (ulong)group * warps + warp, start = leaf * HX_LEAF;
   const uint count = start < n ? (uint)min(n - start, (ulong)HX_LEAF) : 0;
@@ -219,7 +220,7 @@ kernel void hx_reduce(global const HX_T *x, ulong x_first, global const HX_T *y,
   }
 
   if (item == 0) {
-    if (count) hx_store_checked(slots, (uint)leaf, n, HX_TREE_BITS(v));
+    if (count) hx_store_checked(to, (uint)leaf, n, HX_TREE_BITS(v));
 #if HX_IS_ARG
     v += start; /* an index counts from the first leaf of the launch if the leaves are joined */
 #endif
@@ -231,7 +232,7 @@ kernel void hx_reduce(global const HX_T *x, ulong x_first, global const HX_T *y,
   global ulong *const partials = slots + HX_JOINED_SLOTS;
   if (id == 0) {
     if (groups == 1) {
-      hx_store_joined(slots, HX_TREE_BITS(v), join);
+      hx_store_joined(to, HX_TREE_BITS(v));
       taken[0] = 0;
     } else {
       partials[group] = HX_TREE_BITS(v);
@@ -265,7 +266,7 @@ kernel void hx_reduce(global const HX_T *x, ulong x_first, global const HX_T *y,
     if (item == 0) nodes[warp] = v;
   }
   if (id == 0) {
-    hx_store_joined(slots, HX_TREE_BITS(nodes[0]), join);
+    hx_store_joined(to, HX_TREE_BITS(nodes[0]));
     ticket[0] = 0; /* as the next launch expects it */
   }
 }

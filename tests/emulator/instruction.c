@@ -103,7 +103,8 @@ static bool read_modifier(instruction *at, const char *text) {
   } else if (strcmp(text, "glc") == 0) {
     at->returns = true;
   } else {
-    return strcmp(text, "row_mask:0xf") == 0 || strcmp(text, "bank_mask:0xf") == 0 || strcmp(text, "gds") == 0;
+    return strcmp(text, "row_mask:0xf") == 0 || strcmp(text, "bank_mask:0xf") == 0 || strcmp(text, "gds") == 0 ||
+           strcmp(text, "dlc") == 0; /* which cache a volatile store passes */
   }
   return true;
 }

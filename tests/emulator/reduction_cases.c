@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The cases of reductions: the slot of every leaf, and the result of all slots together, which a row that joins also
  * computes itself. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,6 +72,7 @@ static bool one_case(const program *program, const hx__kernel_row *row, hx_op op
   const size_t count = join ? HX__JOINED_SLOTS + groups : leaves;
   const size_t written = !join ? leaves : groups > 1 ? count : HX__JOINED_SLOTS;
   uint32_t ticket = 0;
+  uint64_t told[2 * HX__JOINED_SLOTS] = {0}; /* each word of a slot beside the number of the launch */
   uint32_t *const x = case_allocate((x_first + n) * 4), *const y = case_allocate((y_first + n) * 4);
   uint64_t *const slots = case_allocate(count * sizeof *slots);
   for (size_t i = 0; i < n; i++) {
@@ -82,20 +84,26 @@ static bool one_case(const program *program, const hx__kernel_row *row, hx_op op
   const uint64_t y_at = memory_add(&memory, "y", y, y_first + n, true, true);
   const uint64_t slots_at = memory_add(&memory, "the slots", slots, 2 * count, false, false);
   const uint64_t ticket_at = memory_add(&memory, "the ticket", &ticket, 1, true, false);
+  const uint64_t told_at = memory_add(&memory, "the host's memory", told, 2 * sizeof told / sizeof *told, false, false);
   memory_forget(&memory, x_at, 0, x_first);
   memory_forget(&memory, y_at, 0, y_first);
   const bool dot = op == HX_DOT;
-  const launch launch = {
-      .kernel = "hx_reduce",
-      .groups = {(uint32_t)groups, 1},
-      .local = {row->local[0], 1},
-      .arguments = {x_at, x_first, dot ? y_at : x_at, dot ? y_first : x_first, n, slots_at, join, ticket_at},
-      .argument_count = row->joins ? 8 : 6};
+  const launch launch = {.kernel = "hx_reduce",
+                         .groups = {(uint32_t)groups, 1},
+                         .local = {row->local[0], 1},
+                         .arguments = {x_at, x_first, dot ? y_at : x_at, dot ? y_first : x_first, n, slots_at, join,
+                                       ticket_at, join ? told_at : 0},
+                         .argument_count = row->joins ? 9 : 6};
   bool good = launch_run(program, &memory, &launch, (unsigned)n, why, why_bytes);
   if (good && (!written_slots(&memory, slots_at, written, op, type, join) || ticket != 0)) {
     snprintf(why, why_bytes, ticket ? "the ticket is not 0 again" : "a slot was not written");
     good = false;
   }
+  for (size_t word = 0; word < 2 * HX__JOINED_SLOTS && good && join; word++)
+    if (told[word] != (UINT64_C(1) << 32 | (uint32_t)(slots[word / 2] >> 32 * (word % 2)))) {
+      snprintf(why, why_bytes, "the host is told %#" PRIx64 " as word %zu", told[word], word);
+      good = false;
+    }
   good = good && (join ? joined_right : slots_right)(op, type, x + x_first, y + y_first, n, slots, why, why_bytes);
   memory_free(&memory);
   free(x);

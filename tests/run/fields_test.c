@@ -128,9 +128,11 @@ static void check_fields(const unsigned *reductions, unsigned count, bool same) 
     wait_for_programs();
     const hx_report report = run(fields, count, n, share, want);
     const unsigned each = launches_of(fields, count);
+    /* A device may have a launch more, which brings the result of an only chunk (backend/opencl/completion.c). */
+    const unsigned more = count > 1 && report.chunks == 1 && atomic_load(&device->completion);
     if (share == 1)
-      CHECK(!each || launches == each * report.chunks, "%u launches for %u chunks of %u fields, not %u each", launches,
-            report.chunks, count, each);
+      CHECK(!each || launches == each * report.chunks + more, "%u launches for %u chunks of %u fields, not %u each",
+            launches, report.chunks, count, each);
   }
   for (unsigned i = 0; i < 2 * count; i++) memory_free(&m[i]);
 }

@@ -42,11 +42,12 @@ static inline void arg_view(args *a, const hx__cl_view *v) {
   arg_size(a, v->first);
 }
 
-/* Sets the two arguments of a reduction that can join its leaves; hx__cl_tickets_ready comes first. join: the number
- * of the launch, or 0. */
-static inline void arg_join(args *a, cl_uint join) {
+/* Sets the three arguments of a reduction that can join its leaves; hx__cl_tickets_ready comes first. join: the number
+ * of the launch, or 0. only: the chunk, if it has no other launch; then this one may bring its completion. Or NULL. */
+static inline void arg_join(args *a, cl_uint join, hx__cl_inflight *only) {
   arg(a, sizeof join, &join);
   arg_mem(a, a->stream->scratch.tickets.mem);
+  arg_size(a, join && only ? hx__cl_completion_expect(a->stream, only, join) : 0);
 }
 
 /* local: of the first two dimensions; that of the third is 1. */

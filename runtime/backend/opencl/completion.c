@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The end of a run's only chunk, seen in memory: a small launch behind it stores the result, beside a number, in pinned
- * memory that the host looks at (kernels/completion.cl). Looking takes no driver call, and the result need not be read.
- * If the device is late, its event is awaited instead, which also tells of errors.
+ * The end of a run's only chunk, seen in memory: its launch, or a small one behind it (kernels/completion.cl), stores
+ * the result, beside a number, in pinned memory that the host looks at. Looking takes no driver call, and the result
+ * need not be read. If the device is late, its event is awaited instead, which also tells of errors.
+ *
+ * Reductions that join their leaves store the result themselves, because they are often shorter than the time that the
+ * host needs to enqueue a second launch. Products do not: most compute for longer than that, and to count the groups
+ * that have ended would take them longer than the second launch (docs/measurements/resident-calls.tsv).
  *
  * The kernel writes to an address of the host. NVIDIA's driver gives pinned memory the same address on the device, but
  * OpenCL does not promise it, and a wrong address ends all contexts of the process. So a trial comes first, and a file
@@ -144,23 +148,38 @@ static bool is_ready(hx__cl_stream *stream) {
 }
 
 bool hx__cl_completion_is_possible(hx__cl_stream *stream, const hx__cl_inflight *f) {
-  const bool all = f->chunk.count == stream->run.slices;
-  const size_t bytes = stream->run.resident ? 0 : f->bytes;
-  return all && !f->host && bytes <= sizeof stream->completions.result && is_ready(stream);
+  const bool stays = stream->run.resident, all = f->chunk.count == stream->run.slices;
+  if (!all || f->host || (stays ? f->compared : !hx__cl_run_copies(stream))) return false;
+  return (stays || f->bytes <= sizeof stream->completions.result) && is_ready(stream);
+}
+
+/* From here on f's completion is the words with this number. If C stays on the device, one word tells of its end. */
+static void expect(hx__cl_stream *stream, hx__cl_inflight *f, uint32_t number) {
+  hx__cl_completions *const c = &stream->completions;
+  const bool stays = stream->run.resident;
+  c->awaited = stays ? 1 : (unsigned)(f->bytes / sizeof(uint32_t));
+  c->arrived = 0;
+  c->number = number;
+  for (unsigned i = 0; i < c->awaited; i++) c->words[i] = 0;
+  f->completed = c->result;
+  if (!stays) stream->run.copied += f->bytes;
+}
+
+cl_ulong hx__cl_completion_expect(hx__cl_stream *stream, hx__cl_inflight *f, uint32_t number) {
+  if (!hx__cl_completion_is_possible(stream, f)) return 0;
+  expect(stream, f, number);
+  return (cl_ulong)(uintptr_t)stream->completions.words;
 }
 
 hx__outcome hx__cl_completion_begin(hx__cl_stream *stream, hx__cl_inflight *f) {
   hx__cl_completions *const c = &stream->completions;
-  const bool stays = stream->run.resident; /* then the first word of C shows that it is complete */
-  cl_mem const from = stays ? hx__cl_resident_mem(stream) : f->out.mem;
-  c->awaited = stays ? 1 : (unsigned)(f->bytes / sizeof(uint32_t));
-  c->arrived = 0;
-  if (++c->number == 0) c->number = 1;
-  for (unsigned i = 0; i < c->awaited; i++) c->words[i] = 0;
-  cl_int code = launch_completion(stream->queue, c->kernel, from, c->awaited, c->words, c->number);
+  cl_int code = CL_SUCCESS;
+  if (!f->completed) {
+    expect(stream, f, hx__cl_next_number(stream));
+    code = launch_completion(stream->queue, c->kernel, stream->run.resident ? hx__cl_resident_mem(stream) : f->out.mem,
+                             c->awaited, c->words, c->number);
+  }
   if (code != CL_SUCCESS) return hx__cl_failed(stream->device, "clEnqueueNDRangeKernel", code);
-  f->completed = c->result;
-  if (!stays) stream->run.copied += f->bytes;
   code = clFlush(stream->queue);
   return code == CL_SUCCESS ? HX__DONE : hx__cl_failed(stream->device, "clFlush", code);
 }

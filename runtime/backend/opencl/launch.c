@@ -20,9 +20,9 @@ static hx__outcome view_field(hx__cl_stream *stream, const hx__request *request,
 }
 
 /* Launches the reduction of one field of the chunk, which writes its slots. join: 0, or the number of a launch that
- * writes one slot for all leaves, and those that are checked. */
+ * writes one slot for all leaves, and those that are checked. only: as in arg_join. */
 static hx__outcome launch_field(hx__cl_stream *stream, const hx__request *request, hx__chunk chunk, size_t f,
-                                uint32_t join, cl_mem slots) {
+                                uint32_t join, cl_mem slots, hx__cl_inflight *only) {
   const hx__work *const w = request->work;
   const hx_field *const field = &w->fields[f];
   const unsigned need = hx__need_index(hx__need_reduce(field->op, field->type));
@@ -38,7 +38,7 @@ static hx__outcome launch_field(hx__cl_stream *stream, const hx__request *reques
   arg_view(&a, &y);
   arg_size(&a, hx__chunk_elements(w, chunk));
   arg_mem(&a, slots);
-  if (row->joins) arg_join(&a, join);
+  if (row->joins) arg_join(&a, join, only);
   const uint32_t leaves = hx__kernel_leaves(row, chunk.count), local[2] = {row->local[0] * leaves / row->leaves, 1};
   const size_t groups = hx__ceiling(chunk.count, leaves);
   return launch(&a, 1, &groups, local);
@@ -72,7 +72,7 @@ static hx__outcome launch_apart(hx__cl_stream *stream, const hx__request *reques
                                 size_t slots, size_t bytes, const hx__cl_inflight *to) {
   hx__cl_buffer *const one = &stream->scratch.packed_a;
   hx__outcome outcome = hx__cl_buffer_reserve(stream->device, one, slots, CL_MEM_READ_WRITE);
-  if (outcome == HX__DONE) outcome = launch_field(stream, request, chunk, f, to->join, one->mem);
+  if (outcome == HX__DONE) outcome = launch_field(stream, request, chunk, f, to->join, one->mem, NULL);
   if (outcome != HX__DONE) return outcome;
   const cl_int code =
       to->host ? clEnqueueReadBuffer(stream->queue, one->mem, CL_FALSE, 0, bytes, (char *)to->host + f * bytes, 0, NULL,
@@ -115,6 +115,6 @@ hx__outcome hx__cl_launch_reduce(hx__cl_stream *stream, const hx__request *reque
   const hx__outcome outcome = hx__cl_buffer_reserve(stream->device, &to->out, fields == 1 ? slots : to->bytes,
                                                     CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR);
   if (outcome != HX__DONE) return outcome;
-  return fields == 1 ? launch_field(stream, request, chunk, 0, to->join, to->out.mem)
+  return fields == 1 ? launch_field(stream, request, chunk, 0, to->join, to->out.mem, to)
                      : launch_fields(stream, request, chunk, slots, bytes, fuse, to);
 }

@@ -114,8 +114,7 @@ static size_t groups_of(const hx__cl_stream *stream, const hx__cl_map *map, size
 }
 
 /* Reduces the elements of a chunk. A map-reduce has one row. */
-static hx__outcome launch_reduction(hx__cl_stream *stream, const hx__work *w, hx__chunk chunk, uint32_t join,
-                                    cl_mem out) {
+static hx__outcome launch_reduction(hx__cl_stream *stream, const hx__work *w, hx__chunk chunk, hx__cl_inflight *to) {
   const hx__cl_map *const map = stream->device->map[stream->run.map];
   const hx__kernel_row *const row = map->row;
   const hx__map_part part = {0, chunk.first * HX__LEAF, 1, hx__chunk_elements(w, chunk)};
@@ -124,8 +123,8 @@ static hx__outcome launch_reduction(hx__cl_stream *stream, const hx__work *w, hx
   if (outcome == HX__DONE) outcome = bind_inputs(stream, w, part, &a);
   if (outcome != HX__DONE) return outcome;
   arg_size(&a, part.cols);
-  arg_mem(&a, out);
-  if (row->joins) arg_join(&a, join);
+  arg_mem(&a, to->out.mem);
+  if (row->joins) arg_join(&a, to->join, to);
   const size_t groups = groups_of(stream, map, chunk.count);
   return launch(&a, 1, &groups, row->local);
 }
@@ -149,7 +148,7 @@ hx__outcome hx__cl_launch_map_reduce(hx__cl_stream *stream, const hx__request *r
   hx__cl_set_joined(stream, to, hx__cl_row_joins(stream, row, request->work, chunk));
   to->bytes = hx__cl_result_bytes(chunk, to->joined);
   const hx__outcome outcome = reserve_results(stream, to, hx__cl_slot_bytes(chunk));
-  return outcome == HX__DONE ? launch_reduction(stream, request->work, chunk, to->join, to->out.mem) : outcome;
+  return outcome == HX__DONE ? launch_reduction(stream, request->work, chunk, to) : outcome;
 }
 
 hx__outcome hx__cl_map_to_view(hx__cl_stream *stream, const hx__request *request, hx__chunk chunk, bool launch,

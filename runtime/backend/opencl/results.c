@@ -96,17 +96,11 @@ static bool pays_own_queue(const hx__cl_stream *stream, const hx__cl_inflight *f
 }
 
 hx__outcome hx__cl_results_begin(hx__cl_stream *stream, hx__cl_inflight *f, const hx__work *work) {
-  const bool copies = stream->run.operands && stream->operand[0].mode == HX__MEMORY_COPY;
-  f->event = f->computed = NULL;
-  f->mapped = NULL;
-  f->readback = NULL;
-  f->completed = NULL;
-  if ((stream->run.resident ? !f->compared : copies) && hx__cl_completion_is_possible(stream, f))
-    return hx__cl_completion_begin(stream, f);
+  if (f->completed || hx__cl_completion_is_possible(stream, f)) return hx__cl_completion_begin(stream, f);
   if (f->host && !stream->device->unified) stream->run.copied += f->bytes;
   if (stream->run.resident && f->compared) return hx__cl_resident_read_ends(stream, f, work);
   if (stream->run.resident || f->host) return hx__cl_mark_end(stream, &f->event);
-  if (!copies) return map_results(stream, f, stream->queue);
+  if (!hx__cl_run_copies(stream)) return map_results(stream, f, stream->queue);
   if (pays_own_queue(stream, f)) {
     const hx__outcome outcome = hx__cl_mark_end(stream, &f->computed);
     return outcome == HX__DONE ? hx__cl_results_start_waiting(stream, f) : outcome;

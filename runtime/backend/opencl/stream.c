@@ -99,11 +99,15 @@ hx__outcome hx__cl_submit(hx__stream *base, const hx__request *request, hx__chun
   f->chunk = chunk;
   f->product = request->work->matmul;
   f->map = request->work->map;
+  f->event = f->computed = NULL;
+  f->mapped = NULL;
+  f->readback = NULL;
+  f->completed = NULL;
+  f->compared = !stream->self_test.active && hx__spot_check_is_possible(request, base->device);
   hx__outcome outcome = (f->product                ? hx__cl_launch_matmul
                          : f->map                  ? hx__cl_launch_map
                          : request->work->by_lines ? hx__cl_launch_lines
                                                    : hx__cl_launch_reduce)(stream, request, chunk, f);
-  f->compared = !stream->self_test.active && hx__spot_check_is_possible(request, base->device);
   if (outcome == HX__DONE && stream->run.resident) outcome = hx__cl_resident_store_chunk(stream, request->work, f);
   if (outcome == HX__DONE) outcome = hx__cl_results_begin(stream, f, request->work);
   if (outcome == HX__DONE) hx__cl_prefetch(stream, request->work, chunk, request->upcoming);

@@ -98,7 +98,7 @@ typedef struct hx__cl_completions {
   volatile uint64_t *words; /* pinned: each result word beside the number of its launch, in the upper half */
   void *block;
   bool refused;              /* there is no kernel or no memory */
-  uint32_t number;           /* of the last launch */
+  uint32_t number;           /* of the launch that is awaited */
   unsigned awaited, arrived; /* words */
   _Alignas(8) uint32_t result[512];
 } hx__cl_completions;
@@ -176,7 +176,7 @@ typedef struct hx__cl_stream {
   cl_event uploaded;        /* the last command on `uploads` if no kernel waits for it yet; NULL: none */
   unsigned product;         /* index of the product's program: HX_TILE chooses it */
   bool copy_inputs;         /* the user set a timeout for a CPU-type device: copies, so that chunks may time out */
-  uint32_t joined;          /* the number of the last chunk that was joined */
+  uint32_t numbered;        /* the number of the last launch that has one */
   bool joins;               /* reductions: the device joins the slots of a chunk if that is possible */
   bool backwards;           /* the last launch for few rows of C read B from its end. Launches alternate, because caches
                              * still hold what was read last */
@@ -266,20 +266,33 @@ hx__outcome hx__cl_read_result(hx__cl_stream *stream, hx__cl_inflight *inflight,
 const void *hx__cl_results_of(const hx__cl_inflight *inflight);
 void hx__cl_results_close(hx__cl_stream *stream);
 
-/* A completion instead of an event. begin enqueues the launch behind the chunk's kernels. await looks until the end,
- * and returns false if it is not there by the deadline, is late, or will be long in coming: the chunk's event is then
- * awaited. arrived looks once. The result is then at f->completed. */
+/* A completion instead of an event. expect is called if f's own launch will bring it, before that launch: it returns
+ * the host's address that the launch gets, beside the number, and sets f->completed; 0: it must not bring one. begin is
+ * called after the chunk's launches, and enqueues one behind them if no other brings the completion. await looks until
+ * the end, and returns false if it is not there by the deadline, is late, or will be long in coming: the chunk's event
+ * is then awaited. arrived looks once. The result is then at f->completed. */
+cl_ulong hx__cl_completion_expect(hx__cl_stream *stream, hx__cl_inflight *f, uint32_t number);
 bool hx__cl_completion_is_possible(hx__cl_stream *stream, const hx__cl_inflight *f);
 hx__outcome hx__cl_completion_begin(hx__cl_stream *stream, hx__cl_inflight *f);
 bool hx__cl_completion_await(hx__cl_stream *stream, uint64_t expected_ns, const _Atomic uint64_t *deadline_ns);
 bool hx__cl_completion_arrived(hx__cl_stream *stream);
 void hx__cl_completions_close(hx__cl_stream *stream);
 
+/* Whether the device works on copies of the run's operands. */
+static inline bool hx__cl_run_copies(const hx__cl_stream *stream) {
+  return stream->run.operands && stream->operand[0].mode == HX__MEMORY_COPY;
+}
+
+/* A number that no recent launch of the stream has. Not 0. */
+static inline uint32_t hx__cl_next_number(hx__cl_stream *stream) {
+  if (++stream->numbered == 0) stream->numbered = 1;
+  return stream->numbered;
+}
+
 /* Notes in *f whether its launches join all leaves, and gives them a number if they do. */
 static inline void hx__cl_set_joined(hx__cl_stream *stream, hx__cl_inflight *f, bool joined) {
-  if (joined && ++stream->joined == 0) stream->joined = 1;
   f->joined = joined;
-  f->join = joined ? stream->joined : 0;
+  f->join = joined ? hx__cl_next_number(stream) : 0;
 }
 
 /* Whether a kernel of this row joins all leaves of the chunk. */
