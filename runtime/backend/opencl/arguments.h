@@ -3,25 +3,41 @@
 #ifndef HX_BACKEND_OPENCL_ARGUMENTS_H
 #define HX_BACKEND_OPENCL_ARGUMENTS_H
 
+#include <string.h>
+
 #include "runtime/backend/opencl/stream.h"
 
-/* A kernel whose arguments are being set, in order. code keeps the first error. */
+/* A kernel whose arguments are being set, in order. values: those of the kernel's earlier launches, or NULL. code keeps
+ * the first error. */
 typedef struct args {
   hx__cl_stream *stream;
   cl_kernel kernel;
+  hx__cl_values *values;
   cl_uint next;
   cl_int code;
 } args;
 
+/* A number. */
 static inline void arg(args *a, size_t bytes, const void *value) {
-  const cl_int code = clSetKernelArg(a->kernel, a->next++, bytes, value);
+  hx__cl_values *const v = a->next < HX__CL_VALUES ? a->values : NULL;
+  const cl_uint at = a->next++, bit = at % HX__CL_VALUES;
+  cl_ulong bits = 0;
+  memcpy(&bits, value, bytes);
+  if (v && (v->known >> bit & 1) && v->value[bit] == bits) return;
+  const cl_int code = clSetKernelArg(a->kernel, at, bytes, value);
   if (a->code == CL_SUCCESS) a->code = code;
+  if (!v || code != CL_SUCCESS) return;
+  v->known |= 1u << bit;
+  v->value[bit] = bits;
 }
 static inline void arg_size(args *a, size_t value) {
   const cl_ulong v = value;
   arg(a, sizeof v, &v);
 }
-static inline void arg_mem(args *a, cl_mem mem) { arg(a, sizeof mem, &mem); }
+static inline void arg_mem(args *a, cl_mem mem) {
+  const cl_int code = clSetKernelArg(a->kernel, a->next++, sizeof mem, &mem);
+  if (a->code == CL_SUCCESS) a->code = code;
+}
 
 /* Sets two arguments: a view's buffer or pointer, and the index of its first element. */
 static inline void arg_view(args *a, const hx__cl_view *v) {

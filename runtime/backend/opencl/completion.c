@@ -5,7 +5,7 @@
  *
  * Reductions that join their leaves store the result themselves, because they are often shorter than the time that the
  * host needs to enqueue a second launch. Products do not: most compute for longer than that, and to count the groups
- * that have ended would take them longer than the second launch (docs/measurements/resident-calls.tsv).
+ * that have ended would take them longer than the second launch (docs/measurements/resident-calls-h200.tsv).
  *
  * The kernel writes to an address of the host. NVIDIA's driver gives pinned memory the same address on the device, but
  * OpenCL does not promise it, and a wrong address ends all contexts of the process. So a trial comes first, and a file

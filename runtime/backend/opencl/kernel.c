@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The kernel objects of a stream, and the tickets that some kernels use. */
+#include <stdlib.h>
+
 #include "runtime/backend/opencl/stream.h"
 
 cl_kernel hx__cl_stream_kernel_of(hx__cl_stream *stream, hx__cl_kernel *slot, unsigned need, const char *name,
@@ -8,12 +10,13 @@ cl_kernel hx__cl_stream_kernel_of(hx__cl_stream *stream, hx__cl_kernel *slot, un
   *outcome = HX__DONE;
   if (slot->kernel && slot->kinds != kinds) {
     clReleaseKernel(slot->kernel);
-    slot->kernel = NULL;
+    free(slot->values);
+    *slot = (hx__cl_kernel){.kernel = NULL};
   }
   if (!slot->kernel) {
     slot->kernel = clCreateKernel(stream->device->program[need].program, name, &code);
     slot->kinds = kinds;
-    slot->has_steps = false;
+    if (slot->kernel) slot->values = calloc(1, sizeof *slot->values);
   }
   if (!slot->kernel) *outcome = hx__cl_failed(stream->device, "clCreateKernel", code);
   return slot->kernel;
@@ -24,9 +27,11 @@ cl_kernel hx__cl_stream_kernel(hx__cl_stream *stream, hx__cl_kernel *slot, unsig
   return hx__cl_stream_kernel_of(stream, slot, need, name, hx__cl_kind_of(x) | hx__cl_kind_of(y) << 4, outcome);
 }
 
-void hx__cl_release_kernels(const hx__cl_kernel *kernels) {
-  for (unsigned i = 0; i < HX__PROGRAMS; i++)
-    if (kernels[i].kernel) clReleaseKernel(kernels[i].kernel);
+void hx__cl_release_kernels(const hx__cl_kernel *kernels, bool lost) {
+  for (unsigned i = 0; i < HX__PROGRAMS; i++) {
+    if (kernels[i].kernel && !lost) clReleaseKernel(kernels[i].kernel);
+    free(kernels[i].values);
+  }
 }
 
 /* The zeros come with the buffer: a command that sets it to zero could be cancelled without an error. */

@@ -34,6 +34,7 @@ static hx__outcome launch_field(hx__cl_stream *stream, const hx__request *reques
     a.kernel = hx__cl_stream_kernel(stream, &stream->kernels.compute[need], need, "hx_reduce", &x, &y, &outcome);
   if (outcome == HX__DONE && row->joins) outcome = hx__cl_tickets_ready(stream);
   if (outcome != HX__DONE) return outcome;
+  a.values = stream->kernels.compute[need].values;
   arg_view(&a, &x);
   arg_view(&a, &y);
   arg_size(&a, hx__chunk_elements(w, chunk));

@@ -61,7 +61,14 @@ hx__stream *hx__cl_stream_open(hx__device *device, const hx__config *config) {
 void hx__cl_stream_close(hx__stream *base) {
   hx__cl_stream *const stream = (hx__cl_stream *)base;
   if (base->timed_out && !hx__cl_recovered(base)) return; /* the device may still use its memory: leaked */
-  if (!hx__cl_is_lost(stream)) {
+  const bool lost = hx__cl_is_lost(stream);
+  hx__cl_release_kernels(stream->kernels.compute, lost);
+  hx__cl_release_kernels(stream->kernels.pack_a, lost);
+  hx__cl_release_kernels(stream->kernels.pack_b, lost);
+  hx__cl_release_kernels(stream->kernels.join, lost);
+  hx__cl_release_kernels(stream->kernels.copy, lost);
+  hx__cl_release_kernels(stream->kernels.store, lost);
+  if (!lost) {
     for (unsigned i = 0; i < HX__MAX_INFLIGHT; i++) hx__cl_buffer_release(&stream->inflight[i].out);
     hx__cl_buffer_release(&stream->scratch.tickets);
     hx__cl_buffer_release(&stream->scratch.partials);
@@ -72,12 +79,6 @@ void hx__cl_stream_close(hx__stream *base) {
     hx__cl_stage_close(stream);
     hx__cl_results_close(stream);
     hx__cl_completions_close(stream);
-    hx__cl_release_kernels(stream->kernels.compute);
-    hx__cl_release_kernels(stream->kernels.pack_a);
-    hx__cl_release_kernels(stream->kernels.pack_b);
-    hx__cl_release_kernels(stream->kernels.join);
-    hx__cl_release_kernels(stream->kernels.copy);
-    hx__cl_release_kernels(stream->kernels.store);
     for (unsigned i = 0; i < HX__CL_MAPS; i++)
       if (stream->maps[i].kernel) clReleaseKernel(stream->maps[i].kernel);
     if (stream->uploaded) clReleaseEvent(stream->uploaded);

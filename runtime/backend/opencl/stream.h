@@ -38,13 +38,22 @@ typedef struct hx__cl_operand {
   bool holds;
 } hx__cl_operand;
 
+#define HX__CL_VALUES 32u
+
+/* The arguments of a kernel object that are numbers, as they were set last: those that stay the same need no call of
+ * the driver. Memory objects are always set, because a new one may have the address of one that was released. */
+typedef struct hx__cl_values {
+  uint32_t known; /* bits */
+  cl_ulong value[HX__CL_VALUES];
+} hx__cl_values;
+
 /* A kernel object and the kinds of argument that were set on it, as four bits for each array. After a pointer was set
  * as an argument, one driver refuses a buffer in the same place (CL_INVALID_KERNEL_ARGS), so another mix of modes gets
  * a new object. */
 typedef struct hx__cl_kernel {
   cl_kernel kernel;
   uint64_t kinds;
-  bool has_steps; /* the distances of a batch's matrices were set: any will do for a single product */
+  hx__cl_values *values; /* NULL: not remembered */
 } hx__cl_kernel;
 
 /* The kernel objects of a stream, by program. Each is created at its first use. */
@@ -365,7 +374,7 @@ hx__cl_target hx__cl_resident_target(const hx__cl_stream *stream, const hx__work
 hx__outcome hx__cl_fetch(hx__stream *stream, const hx__array *array);
 hx__outcome hx__cl_view_of(hx__cl_stream *stream, hx__cl_operand *operand, hx__cl_region region, hx__cl_view *view);
 void hx__cl_stage_close(hx__cl_stream *stream);
-void hx__cl_release_kernels(const hx__cl_kernel *kernels); /* an array of HX__PROGRAMS */
+void hx__cl_release_kernels(const hx__cl_kernel *kernels, bool lost); /* an array of HX__PROGRAMS */
 /* The kernel object of a program on this stream for operands with these views (NULL: no such operand), created at its
  * first use. Returns NULL after an error, with the error in *outcome. */
 cl_kernel hx__cl_stream_kernel(hx__cl_stream *stream, hx__cl_kernel *slot, unsigned need, const char *name,

@@ -174,6 +174,7 @@ hx__outcome hx__cl_launch_tiles(hx__cl_stream *stream, const hx__cl_factors *f, 
   if (outcome == HX__DONE)
     x.kernel = hx__cl_stream_kernel(stream, &stream->kernels.compute[program], program, "hx_matmul", &a, &b, &outcome);
   if (outcome != HX__DONE) return outcome;
+  x.values = stream->kernels.compute[program].values;
   const bool a_by_k = in_place ? p.layout & HX__A_BY_K : layout == HX__LAYOUT_TN;
   const bool b_by_k = in_place ? p.layout & HX__B_BY_K : layout != HX__LAYOUT_NT;
   arg_view(&x, &a);
@@ -186,9 +187,7 @@ hx__outcome hx__cl_launch_tiles(hx__cl_stream *stream, const hx__cl_factors *f, 
   if (in_place) arg(&x, sizeof p.layout, &p.layout);
   arg(&x, sizeof joins, &joins);
   arg_mem(&x, stream->scratch.tickets.mem);
-  bool *const has_steps = &stream->kernels.compute[program].has_steps;
-  if (!few_rows && (f->products > 1 || !*has_steps)) {
-    *has_steps = true;
+  if (!few_rows) {
     arg_size(&x, a_step);
     arg_size(&x, b_step);
     arg_size(&x, t->step);
