@@ -47,11 +47,12 @@ static bool is_quick(const hx_context *hx, const hx__work *w) {
   return hx->config.min_offload == UINT64_MAX && w->units <= (w->matmul ? HX__QUICK_UNITS : HX__QUICK_ELEMENTS);
 }
 
-/* Whether a task for one thread is too small for a device, so that it can run on the calling thread. */
-static bool is_serial(const hx__work *w, unsigned threads) {
+/* Whether a task for one thread can run on the calling thread: it is too small for a device, or none may take part. If
+ * other programs use the cores, one thread also gets tasks for which a device would be better. */
+static bool is_serial(const hx_context *hx, const hx__work *w, double share, unsigned threads) {
   const bool fits = w->matmul ? w->units <= HX__SERIAL_UNITS && w->slices <= HX__SERIAL_UNITS
                               : hx__fits_stack(w) && w->units <= (uint64_t)HX__STACK_SLOTS * HX__LEAF;
-  return fits && threads == 1;
+  return fits && threads == 1 && (share == 0.0 || !hx->wants_devices || is_quick(hx, w));
 }
 
 /* "matmul" or "matmul of 1000 times". */
@@ -88,7 +89,7 @@ hx_status hx__offload_checked(hx_context *hx, hx__work *w, hx_report *report) {
   const double share = hx__share_of(&hx->config, w);
   const bool stays = share == 0.0 || (hx->small_stay && !(w->gpu_share > 0.0f));
   const unsigned threads = stays && small ? 1 : hx__gather_threads(hx, w);
-  if (stays && (small || is_serial(w, threads))) return offload_to_this_thread(hx, w, report);
+  if (stays && (small || is_serial(hx, w, share, threads))) return offload_to_this_thread(hx, w, report);
   w->placement = hx__memory_placement(&hx->memory, w);
   return hx__offload_planned(hx, w, share == HX__SHARE_AUTO && is_quick(hx, w) ? 0.0 : share, threads, report);
 }
