@@ -9,6 +9,7 @@
 #define GUESS_MATMUL 40.0  /* the same of a product, for each thread */
 #define GUESS_WORDS 8.0    /* words of A, B and C per nanosecond: few rows or columns take as long as reading them */
 #define TRUSTED_SAMPLES 3u /* the samples of a product from which they are trusted over the guess */
+#define NEAR_PART 0.5      /* calls are measured from this part of the break-even on */
 #define GUESSED_PART 0.25  /* products are measured from this part of the break-even on */
 
 /* Added to sigma if a measurement was made in another company, or with another placement of the operands. */
@@ -37,13 +38,16 @@ double hx__break_even_ns(double launch_ns) {
   return launch_ns > 0.0 ? fmin(launch_ns + HX__JOIN_NS, HX__BREAK_EVEN_NS) : HX__BREAK_EVEN_NS;
 }
 
-/* Until a few calls of a product were measured, its time is guessed, because the first call is slow: it wakes threads.
+/* Calls near the break-even are measured, although they stay on the CPU: it may become slower than it was when its rate
+ * was learned, if other programs take its cores, and only a measured call shows that.
+ *
+ * Until a few calls of a product were measured, its time is guessed, because the first call is slow: it wakes threads.
  * The guess assumes that threads share a small product well, and may be several times too short. So calls are measured
  * from well below the break-even on. */
 hx__cpu_time hx__cpu_time_of(const hx__work *w, unsigned threads, const hx__estimate *e, double break_even_ns) {
   const double units = (double)w->units, ns = hx__estimate_ns(e, units, false);
   const bool trusted = !w->matmul || (e->samples >= TRUSTED_SAMPLES && !e->borrowed);
-  if (trusted) return (hx__cpu_time){ns, ns >= break_even_ns};
+  if (trusted) return (hx__cpu_time){ns, ns >= NEAR_PART * break_even_ns};
   const hx__estimate guess = hx__guess_cpu(w, threads);
   const double guessed = hx__estimate_ns(&guess, units, false), longer = fmax(guessed, GUESSED_PART * ns);
   return (hx__cpu_time){guessed < break_even_ns ? guessed : ns, longer >= GUESSED_PART * break_even_ns};

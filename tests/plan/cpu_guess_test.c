@@ -94,7 +94,9 @@ static void predictions(void) {
   t = time_after(&product, 9 * most, 3);
   CHECK(t.ns > most && t.measure, "after three such calls: %.0f ns, measure %d", t.ns, t.measure);
   t = time_after(&product, 0.9 * most, 3);
-  CHECK(t.ns < most && !t.measure, "after three calls below the limit: %.0f ns, measure %d", t.ns, t.measure);
+  CHECK(t.ns < most && t.measure, "after three calls just below the limit: %.0f ns, measure %d", t.ns, t.measure);
+  t = time_after(&product, 0.4 * most, 3);
+  CHECK(t.ns < most && !t.measure, "after three calls far below the limit: %.0f ns, measure %d", t.ns, t.measure);
   t = time_with_estimate(&product, 0.9 * most, 10, true);
   CHECK(t.ns < most && t.measure, "after ten calls of other sizes below the limit: %.0f ns, measure %d", t.ns,
         t.measure);
@@ -103,7 +105,9 @@ static void predictions(void) {
   t = time_after(&tiny, 1.1 * most, 1);
   CHECK(t.ns < most && t.measure, "a tiny product that took long once: %.0f ns, measure %d", t.ns, t.measure);
   t = time_after(&sum, 0.9 * most, 0);
-  CHECK(t.ns < most && !t.measure, "a sum with a guess below the limit: %.0f ns, measure %d", t.ns, t.measure);
+  CHECK(t.ns < most && t.measure, "a sum with a guess just below the limit: %.0f ns, measure %d", t.ns, t.measure);
+  t = time_after(&sum, 0.4 * most, 0);
+  CHECK(t.ns < most && !t.measure, "a sum with a guess far below the limit: %.0f ns, measure %d", t.ns, t.measure);
   t = time_after(&sum, 1.1 * most, 0);
   CHECK(t.ns > most && t.measure, "a sum with a guess above the limit: %.0f ns, measure %d", t.ns, t.measure);
 }
