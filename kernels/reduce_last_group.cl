@@ -32,8 +32,8 @@ static void hx_store_slot(const hx_join_target to, uint at, ulong slot) {
   to.slots[at] = slot;
   if (to.host) {
     volatile global ulong *const words = (volatile global ulong *)to.host + 2 * at;
-    words[0] = (ulong)to.launch << 32 | (uint)slot;
-    words[1] = (ulong)to.launch << 32 | slot >> 32;
+    words[0] = as_ulong((uint2)((uint)slot, to.launch)); /* compilers make of shifts what Oclgrind does not know */
+    words[1] = as_ulong((uint2)((uint)(slot >> 32), to.launch));
   }
 }
 
