@@ -32,7 +32,8 @@ static void hx_store_slot(const hx_join_target to, uint at, ulong slot) {
   to.slots[at] = slot;
   if (to.host) {
     volatile global ulong *const words = (volatile global ulong *)to.host + 2 * at;
-    words[0] = as_ulong((uint2)((uint)slot, to.launch)); /* compilers make of shifts what Oclgrind does not know */
+    /* Not by shifts: compilers turn two of them into an operation that Oclgrind lacks. */
+    words[0] = as_ulong((uint2)((uint)slot, to.launch));
     words[1] = as_ulong((uint2)((uint)(slot >> 32), to.launch));
   }
 }

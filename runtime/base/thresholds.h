@@ -64,7 +64,8 @@
 #define HX__ONE_THREAD_UNITS (2u * HX__AWAKE_UNITS - 1u)
 /* Slots of a reduction up to which they are on the stack of the calling thread: 2 KiB. */
 #define HX__STACK_SLOTS 256u
-/* A product of one thread, up to which it runs on the calling thread, too: it is too small for a device. */
+/* A product of one thread, up to which it runs on the calling thread, too, if it is too small for a device
+ * (HX__QUICK_UNITS) or no device is wanted. */
 #define HX__SERIAL_UNITS (1u << 22)
 /* A task of a list, or a product of a batch, up to which one thread computes it whole: half a millisecond of one core,
  * so that no other thread waits for long at the end. No figure. With fewer than four tasks for each thread that wait
