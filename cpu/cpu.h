@@ -108,8 +108,9 @@ typedef struct hx__cpu_kernels {
                    size_t rows, size_t ld, void *out);
 } hx__cpu_kernels;
 
-/* Whether the prefetching loop for HX__IN_DRAM is faster. It is on AMD's cores (Zen 4). Emerald Rapids reads equally
- * fast without it, within 2 %. Other cores were not measured. */
+/* Whether loops over memory should prefetch. The reductions are faster if they do on AMD's cores (Zen 4), and equally
+ * fast, within 2 %, on Emerald Rapids, where products of a matrix with a vector are slower (gemm_dots.h). Other cores
+ * were not measured. */
 bool hx__cpu_prefetches(void);
 
 /* An expression as steps. NULL, or what it needs more of than there is: "384 steps". */

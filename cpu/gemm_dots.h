@@ -15,8 +15,10 @@
 #define DOTS_FETCH_L2 ((size_t)256)
 /* Floats of B up to which it may be in a cache near the core, or in the last-level cache. Of a larger B few columns are
  * read at a time, and prefetched from memory. */
-#define DOTS_NEAR ((size_t)1 << 20)
+#define DOTS_NEAR ((size_t)1 << 19)
 #define DOTS_FAR ((size_t)3 << 20)
+/* Columns at once for which a CPU's own prefetching of memory is enough: docs/measurements/cpu-vectors-xeon.tsv. */
+#define DOTS_STREAMS ((size_t)16)
 
 static hx__locality dots_reach(size_t floats) {
   return floats <= DOTS_NEAR ? HX__IN_L2 : floats <= DOTS_FAR ? HX__IN_LLC : HX__IN_DRAM;
@@ -214,6 +216,9 @@ static void dots_shared(const float *a, const float *b, size_t ld, size_t n, siz
 static size_t dots_groups(size_t m, const float *a, size_t a_rs, size_t a_cs, const float *b, size_t ld, size_t n,
                           size_t k, hx__locality reach, float *sums, size_t lds) {
   const bool shared_set = ld % 1024 == 0, crowded = dots_crowded(ld, 8), distant = reach == HX__IN_DRAM;
+  if (m == 1 && reach != HX__IN_L2 && (crowded || distant) && !hx__cpu_prefetches())
+    return dots_full_groups((dots_shape){1, DOTS_STREAMS / GEMM_VL, 1, 16, 16, 0}, a, a_rs, a_cs, b, ld, n, k, sums,
+                            lds);
   if (m == 1 && shared_set && reach == HX__IN_L2)
     return dots_full_groups((dots_shape){1, 1, 2, 8, 8, 0}, a, a_rs, a_cs, b, ld, n, k, sums, lds);
   if (m == 1 && shared_set && reach == HX__IN_LLC)

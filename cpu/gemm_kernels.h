@@ -43,7 +43,7 @@ static gemm_scratch scratch_parts(hx__gemm_blocking blocking, size_t m, size_t n
   const size_t rows = least(m, blocking.mc + GEMM_MR);
   const size_t columns = round_up(least(n, blocking.columns + GEMM_NR), GEMM_NR);
   gemm_scratch parts;
-  parts.a = round_up(round_up(rows, GEMM_MR) * (kc + GEMM_ROW_GAP), 16);
+  parts.a = round_up(round_up(rows, GEMM_MR) * kc + GEMM_MR * GEMM_ROW_GAP, 16);
   parts.b = round_up(nc * kc, 16);
   parts.sums = k > HX__PANEL ? rows * columns : 0;
   return parts;
@@ -79,12 +79,13 @@ GEMM_INLINE void run_tile(tile_fn *fn, tile_args *t, size_t mr, const gemm_targe
   if (target->scaled) store_scaled(t->d, t->ldd, mr, t->nr, c, target->ldc, target->alpha, target->beta);
 }
 
-/* A panel of a block of an operand, in place or packed. Of B: packed ahead, so that it comes from memory; near: to be
- * packed by the tiles. */
+/* A panel of a block of an operand, in place or packed. Of A: copy is where tiles copy their rows, NULL if they read
+ * them in place. Of B: packed ahead, so that it comes from memory; near: to be packed by the tiles. */
 typedef struct gemm_side {
   const float *p;
   size_t rs, cs;
   bool packed, near;
+  float *copy;
 } gemm_side;
 
 /* Whether the first row of tiles packs B's strips while it multiplies. It reads one or two lines of a row at a time, at
@@ -105,6 +106,21 @@ GEMM_INLINE bool tile_packs_strip(const gemm_side *b, size_t j, size_t nr, size_
   return true;
 }
 
+/* Not memcpy: it uses string instructions here, which take longer to start than a row takes to copy. */
+GEMM_INLINE void copy_row(const float *x, size_t n, float *out) {
+  size_t p = 0;
+  for (; p + GEMM_VL <= n; p += GEMM_VL) vf_store(out + p, vf_load(x + p));
+  for (; p < n; p++) out[p] = x[p];
+}
+
+/* A walk over mr contiguous rows of A that later tiles read: a line of each in turn. */
+GEMM_INLINE void walk_rows(const float *a, size_t a_rs, size_t mr, tile_walk *walk) {
+  walk->next = a;
+  walk->turns = walk->left = mr;
+  walk->step = (ptrdiff_t)a_rs;
+  walk->wrap = 16 - (ptrdiff_t)((mr - 1) * a_rs);
+}
+
 /* One panel of a block of C. A tile of A stays in L1 while it meets every strip of B's block, which stays in L2. The
  * block is packed before, or by the first row of tiles. If all of B is packed, the tiles prefetch the next block
  * instead, because the CPU's own prefetchers begin too late; after the last one nothing is read: a prefetch does not
@@ -112,13 +128,23 @@ GEMM_INLINE bool tile_packs_strip(const gemm_side *b, size_t j, size_t nr, size_
 static void packed_block(size_t m, size_t n, bool edge, size_t k, const gemm_side *a, const gemm_side *b, float *strips,
                          const gemm_target *target) {
   tile_fn *const inner = !a->packed ? tile_rows_of_a : b->packed ? tile_packed_ahead : tile_packed;
-  tile_args t = {.k = k, .a = a->p, .a_rs = a->rs, .a_cs = a->cs, .ldd = target->lds, .add = target->add};
+  const size_t apart = k + GEMM_ROW_GAP;
+  const float *rows = a->p;
+  tile_walk walk;
+  tile_args t = {.k = k, .a_rs = a->copy ? apart : a->rs, .a_cs = a->cs, .ldd = target->lds, .add = target->add};
+  t.walk = &walk;
   t.next = strips + n * k;
   t.next_step = (GEMM_NR * GEMM_MR + m - 1) / m;
   if (!b->packed && !b->near) pack_b(b->p, b->rs, b->cs, k, n, strips);
-  for (size_t i = 0, mr; i < m; i += mr, t.a += a->packed ? GEMM_MR * k : mr * a->rs) {
+  for (size_t i = 0, mr; i < m; i += mr, rows += a->packed ? GEMM_MR * k : mr * a->rs) {
     float *strip = strips;
     mr = tile_rows(m - i);
+    t.a = rows;
+    if (a->copy) {
+      for (size_t r = 0; r < mr; r++) copy_row(rows + r * a->rs, k, a->copy + r * apart);
+      t.a = a->copy;
+    }
+    walk_rows(i + mr < m ? rows + mr * a->rs : a->p + k, a->rs, mr, &walk);
     for (size_t j = 0; j < n; j += GEMM_NR, strip += GEMM_NR * k) {
       t.nr = least(GEMM_NR, n - j);
       const bool full = mr == GEMM_MR && t.nr == GEMM_NR;
@@ -126,7 +152,11 @@ static void packed_block(size_t m, size_t n, bool edge, size_t k, const gemm_sid
       t.b = packs ? b->p + j : strip;
       t.b_rs = packs ? b->rs : GEMM_NR;
       t.packed = strip;
-      tile_fn *const fn = !full ? tile_table[tile_vectors(t.nr) - 1][mr - 1] : packs ? tile_packing : inner;
+      const bool walks = GEMM_WALKS && !a->packed && !packs && j == 0 && t.nr % GEMM_VL == 0;
+      tile_fn *const fn = walks   ? tile_rows_ahead[tile_vectors(t.nr) - 1][mr - 1]
+                          : !full ? tile_table[tile_vectors(t.nr) - 1][mr - 1]
+                          : packs ? tile_packing
+                                  : inner;
       run_tile(fn, &t, mr, target, i, j);
       t.next += t.next_step * k;
     }
@@ -148,25 +178,16 @@ GEMM_INLINE const float *packed_panel(const hx__gemm_packed *x, size_t strip, si
   return (const float *)x->p + p * round_up(x->lines, strip) + (x->first + i) * kc;
 }
 
-/* Not memcpy: it uses string instructions here, which take longer to start than a row takes to copy. */
-GEMM_INLINE void copy_row(const float *x, size_t n, float *out) {
-  size_t p = 0;
-  for (; p + GEMM_VL <= n; p += GEMM_VL) vf_store(out + p, vf_load(x + p));
-  for (; p < n; p++) out[p] = x[p];
-}
-
 /* A panel of a block of A for packed_block. If few columns use it, contiguous rows are read in place, because packing
- * costs more. Rows that are a multiple of 4 KB apart share sets of L1, so they are copied to rows that do not. */
+ * costs more. Rows that are a multiple of 4 KB apart share sets of L1, so tiles copy them to rows that do not. */
 static gemm_side side_of_a(const hx__gemm *g, size_t i, size_t p, size_t mc, size_t kc, float *out) {
   const float *const a = g->a + i * g->a_rs + p * g->a_cs;
   if (g->a_cs != 1 || g->n > HX__UNPACKED_A_COLUMNS) {
     pack_a(a, g->a_rs, g->a_cs, mc, kc, out);
     return (gemm_side){.p = out, .rs = 1, .cs = GEMM_MR, .packed = true};
   }
-  if (g->a_rs * sizeof *a % 4096) return (gemm_side){.p = a, .rs = g->a_rs, .cs = 1};
-  const size_t apart = kc + GEMM_ROW_GAP;
-  for (size_t r = 0; r < mc; r++) copy_row(a + r * g->a_rs, kc, out + r * apart);
-  return (gemm_side){.p = out, .rs = apart, .cs = 1};
+  const bool share_sets = g->a_rs * sizeof *a % 4096 == 0;
+  return (gemm_side){.p = a, .rs = g->a_rs, .cs = 1, .copy = share_sets ? out : NULL};
 }
 
 static bool scales(const hx__gemm *g) { return g->alpha != 1 || g->beta != 0; }

@@ -10,9 +10,9 @@
 #include "cpu/gemm_store.h"
 #include "runtime/base/thresholds.h"
 
-#define THIN_SUMS ((size_t)32 * 1024)           /* floats of a block of sums, at least a strip */
-#define THIN_GROUP ((size_t)4)                  /* strips that are prefetched at a time */
-#define THIN_VECTOR_FLOATS ((size_t)128 * 1024) /* the same of the vector operand in a near cache, at least a panel */
+#define THIN_SUMS ((size_t)32 * 1024)          /* floats of a block of sums, at least a strip */
+#define THIN_GROUP ((size_t)4)                 /* strips that are prefetched at a time */
+#define THIN_VECTOR_FLOATS ((size_t)64 * 1024) /* the same of the vector operand, 256 KiB, at least a panel */
 
 /* The product or its transpose. Either c_rs or c_cs is 1. */
 typedef struct thin {
@@ -117,13 +117,14 @@ static void thin_pack(const thin *t, size_t p, size_t k, float *out) {
 }
 
 /* Walks over the rows of A that are read after those of the tile at (i, p), which has mr rows and kc columns, a cache
- * line of each row in turn. They are those of the next panel of the block from p0 to `end`, or else of the next rows.
- */
+ * line of each row in turn; or, if elements with the same k are contiguous, the line of the last of each mr of them.
+ * They are those of the next panel of the block from p0 to `end`, or else of the next rows. */
 static void thin_walk(const thin *t, size_t i, size_t mr, size_t p, size_t kc, size_t p0, size_t end, tile_walk *walk) {
   const ptrdiff_t step = (ptrdiff_t)t->a_rs;
   walk->next = p + kc < end    ? t->a + i * t->a_rs + (p + kc) * t->a_cs
                : i + mr < t->m ? t->a + (i + mr) * t->a_rs + p0 * t->a_cs
                                : t->a + end * t->a_cs;
+  if (t->a_rs == 1) walk->next += mr - 1;
   walk->turns = walk->left = t->a_cs == 1 ? mr : 1;
   walk->step = step;
   walk->wrap = t->a_cs == 1 ? 16 - (ptrdiff_t)(mr - 1) * step : (ptrdiff_t)t->a_cs;

@@ -45,7 +45,8 @@
 #define GEMM_WALKS (HX__V_BYTES == 64)
 
 /* What tiles prefetch into L2 for later tiles, a place in each step of k: `turns` places that are `step` floats apart,
- * then, `wrap` floats behind the last of them, the next ones. A place is as wide as the tile. */
+ * then, `wrap` floats behind the last of them, the next ones. A place is as wide as the tile (TILE_WALKS), or one cache
+ * line (TILE_WALKS_LINES). */
 typedef struct tile_walk {
   const float *next;
   size_t turns, left; /* left: of these turns */
@@ -66,7 +67,7 @@ typedef struct tile_args {
   float *packed;     /* tile_packing: destination of B, in rows of GEMM_NR */
   const float *next; /* tile_packed_ahead: the data to prefetch, */
   size_t next_step;  /* and how many floats of it in each step of k */
-  tile_walk *walk;   /* tiles with TILE_WALKS: what to prefetch; left where the tile ends */
+  tile_walk *walk;   /* tiles that walk: what to prefetch; left where the tile ends */
 } tile_args;
 
 typedef void tile_fn(const tile_args *t);
@@ -87,7 +88,8 @@ typedef enum tile_ahead_work {
   TILE_FETCHES_ROWS,
   TILE_FETCHES_BLOCK,
   TILE_PACKS,
-  TILE_WALKS
+  TILE_WALKS,
+  TILE_WALKS_LINES
 } tile_ahead_work;
 
 /* The chains of a tile. mr, nv, end and ahead are constants in every call. Rows are addressed in groups of three,
@@ -106,8 +108,9 @@ GEMM_INLINE void tile_chains(const tile_args *t, const size_t mr, const size_t n
     GEMM_UNROLL for (size_t v = 0; v < full; v++) s->acc[i][v] = (vf){0};
     s->half[i] = (vh){0};
   }
-  const tile_walk walk = ahead == TILE_WALKS ? *t->walk : (tile_walk){0};
-  const float *next = ahead == TILE_WALKS ? walk.next : t->next;
+  const bool walks = ahead == TILE_WALKS || ahead == TILE_WALKS_LINES;
+  const tile_walk walk = walks ? *t->walk : (tile_walk){0};
+  const float *next = walks ? walk.next : t->next;
   size_t left = walk.left;
   for (size_t p = t->k; p; p--) {
     if (ahead == TILE_FETCHES_ROWS || ahead == TILE_FETCHES_BLOCK) {
@@ -118,8 +121,8 @@ GEMM_INLINE void tile_chains(const tile_args *t, const size_t mr, const size_t n
       __builtin_prefetch(next, 0, 2);
       next += t->next_step;
     }
-    if (ahead == TILE_WALKS) {
-      for (size_t v = 0; v < nv * GEMM_VL; v += 16) __builtin_prefetch(next + v, 0, 2);
+    if (walks) {
+      for (size_t v = 0; v < (ahead == TILE_WALKS ? nv * GEMM_VL : 16); v += 16) __builtin_prefetch(next + v, 0, 2);
       next += --left ? walk.step : walk.wrap;
       left = left ? left : walk.turns;
     }
@@ -141,7 +144,7 @@ GEMM_INLINE void tile_chains(const tile_args *t, const size_t mr, const size_t n
     GEMM_UNROLL for (size_t g = 0; 3 * g < mr; g++) row[g] += a_cs;
     b += b_rs;
   }
-  if (ahead == TILE_WALKS) t->walk->next = next, t->walk->left = left;
+  if (walks) t->walk->next = next, t->walk->left = left;
 }
 
 /* Whether a sum may be NaN. Always true if the test would cost as much as making all sums canonical. */
@@ -290,12 +293,12 @@ GEMM_TILE_ROWS(GEMM_TILE_AHEAD, )
 static tile_fn *const tile_ahead[GEMM_MR] = {GEMM_TILE_ROWS(GEMM_TILE_AHEAD_NAME, )}; /* [mr - 1] */
 
 #if GEMM_WALKS
-/* The same with A in place. */
-#define GEMM_TILE_ROWS_AHEAD(mr, nv)                                              \
-  static void tile_rows_ahead_##mr##_##nv(const tile_args *t) {                   \
-    tile_sums s;                                                                  \
-    tile_chains(t, mr, nv, TILE_FULL, t->a_rs, t->a_cs, t->b_rs, TILE_WALKS, &s); \
-    tile_store(t, mr, nv, TILE_FULL, &s);                                         \
+/* The same with A in place, whose rows are walked over line by line. */
+#define GEMM_TILE_ROWS_AHEAD(mr, nv)                                                    \
+  static void tile_rows_ahead_##mr##_##nv(const tile_args *t) {                         \
+    tile_sums s;                                                                        \
+    tile_chains(t, mr, nv, TILE_FULL, t->a_rs, t->a_cs, t->b_rs, TILE_WALKS_LINES, &s); \
+    tile_store(t, mr, nv, TILE_FULL, &s);                                               \
   }
 #define GEMM_TILE_ROWS_AHEAD_NAME(mr, nv) tile_rows_ahead_##mr##_##nv,
 GEMM_TILES(GEMM_TILE_ROWS_AHEAD, GEMM_TILE_PLAIN)

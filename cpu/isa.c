@@ -98,10 +98,15 @@ static const hx__cpu_kernels *best_variant(void) {
   return k ? k : variant(HX__ISA_SSE2);
 }
 
+/* Looks once, because cpuid leaves a virtual machine, which takes microseconds. */
 bool hx__cpu_prefetches(void) {
-  char vendor[13];
-  vendor_of(vendor);
-  return !strcmp(vendor, "AuthenticAMD");
+  static _Atomic signed char known; /* 0: not yet; 1: prefetches; -1: does not */
+  if (!known) {
+    char vendor[13];
+    vendor_of(vendor);
+    known = strcmp(vendor, "AuthenticAMD") ? -1 : 1;
+  }
+  return known > 0;
 }
 #else
 static const hx__cpu_kernels *for_ports(const hx__cpu_kernels *k) { return k; }
