@@ -3,9 +3,8 @@
  * the command line names, compared with the scalar definition bit for bit.
  *
  *     bits_test [--devices LIST] [--memory MODE] [--threads N] [--isa I] [--schedule S] [--timeout-ms T]
- *               [--tile MxNxK] [--cases N] [--batch N] [--seed S] [--max-n N] [--max-mnk N] [--lines 0] [--structures
- * N]
- *               [--seconds S] [--context C --case I]
+ *               [--tile MxNxK] [--cases N] [--batch N] [--seed S] [--max-n N] [--max-mnk N] [--lines 0]
+ *               [--structures N] [--seconds S] [--context C --case I]
  *
  * Prints a line that repeats each failing case. Exits with 77 if no device of the list is usable. */
 #include <fenv.h>
