@@ -220,8 +220,11 @@ static void gemm_block(const hx__gemm *g, hx__gemm_blocking blocking, const hx__
                                   .beta = g->beta,
                                   .add = p != 0,
                                   .scaled = p + kc == g->k && scales(g)};
-      const gemm_side b = {g->b + p * g->b_rs + at * g->b_cs, g->b_rs, g->b_cs, packed_b != NULL,
-                           !packed_b && tiles_pack(g)};
+      const gemm_side b = {.p = g->b + p * g->b_rs + at * g->b_cs,
+                           .rs = g->b_rs,
+                           .cs = g->b_cs,
+                           .packed = packed_b != NULL,
+                           .near = !packed_b && tiles_pack(g)};
       float *const strips = packed_b ? (float *)(uintptr_t)packed_panel(packed_b, GEMM_NR, p, at, kc) : pb;
       const bool edge = !a.packed && at + nc == g->n && edge_takes(g->n);
       packed_block(rows, nc - edge, edge, kc, &a, &b, strips, &target);

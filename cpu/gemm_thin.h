@@ -11,7 +11,6 @@
 #include "runtime/base/thresholds.h"
 
 #define THIN_SUMS ((size_t)32 * 1024)          /* floats of a block of sums, at least a strip */
-#define THIN_GROUP ((size_t)4)                 /* strips that are prefetched at a time */
 #define THIN_VECTOR_FLOATS ((size_t)64 * 1024) /* the same of the vector operand, 256 KiB, at least a panel */
 
 /* The product or its transpose. Either c_rs or c_cs is 1. */
@@ -65,35 +64,33 @@ GEMM_INLINE void thin_block(thin *t, size_t i0, size_t j0, size_t width, float *
   t->lds = beside ? width : t->c_rs;
 }
 
-/* The walk of the tiles of a group of strips from column j on, over the next group, a row after the other. Lines are
- * those of the last element that a vector touches. */
-static tile_walk thin_next_strips(const float *b, size_t b_rs, size_t strips, size_t tiles) {
-  const size_t places = strips * tiles, step = (strips * GEMM_NR + places - 1) / places;
-  return (tile_walk){.next = b + strips * GEMM_NR + least(GEMM_NR, 16) - 1,
-                     .turns = places,
-                     .left = places,
+/* The walk of the tiles of a strip of columns over the next one, a row after the other. Lines are those of the last
+ * element that a vector touches. */
+static tile_walk thin_next_strip(const float *b, size_t b_rs, size_t tiles) {
+  const size_t step = (GEMM_NR + tiles - 1) / tiles;
+  return (tile_walk){.next = b + GEMM_NR + least(GEMM_NR, 16) - 1,
+                     .turns = tiles,
+                     .left = tiles,
                      .step = (ptrdiff_t)step,
-                     .wrap = (ptrdiff_t)(b_rs - (places - 1) * step)};
+                     .wrap = (ptrdiff_t)(b_rs - (tiles - 1) * step)};
 }
 
-/* For few rows: reads the rows of B in place, a strip of columns at a time, and prefetches the next strips. Rows that
- * share sets of the caches leave room for the next strip alone. */
+/* For few rows: reads the rows of B in place, a strip of columns at a time, and prefetches the next strip. Four
+ * strips at a time were slower (docs/measurements/cpu-thin-strips.tsv). */
 static void thin_b_in_place(thin *t, float *scratch) {
   float *const pa = scratch + thin_sums(t->m, t->n);
   const size_t block = thin_beside(t) ? THIN_SUMS / t->m / GEMM_NR * GEMM_NR : t->n;
-  const size_t group = GEMM_WALKS && t->b_rs % 1024 != 0 ? THIN_GROUP : 1,
-               tiles = GEMM_WALKS ? (t->m + GEMM_MR - 1) / GEMM_MR : 1;
+  const size_t tiles = GEMM_WALKS ? (t->m + GEMM_MR - 1) / GEMM_MR : 1;
   for (size_t j0 = 0, nb; j0 < t->n; j0 += nb) {
     nb = least(t->n - j0, block);
     thin_block(t, 0, j0, round_up(nb, GEMM_NR), scratch);
     for (size_t p = 0, kc; p < t->k; p += kc) {
       kc = least(t->k - p, HX__PANEL);
       pack_a(t->a + p * t->a_cs, t->a_rs, t->a_cs, t->m, kc, pa);
-      tile_walk walk = {0};
       for (size_t j = j0; j < j0 + nb; j += GEMM_NR) {
         const size_t nr = least(GEMM_NR, j0 + nb - j);
         const float *strip = pa, *const b = t->b + p * t->b_rs + j;
-        if ((j - j0) / GEMM_NR % group == 0) walk = thin_next_strips(b, t->b_rs, group, tiles);
+        tile_walk walk = thin_next_strip(b, t->b_rs, tiles);
         for (size_t i = 0, mr; i < t->m; i += mr, strip += GEMM_MR * kc) {
           mr = tile_rows(t->m - i);
           tile_args args = {
