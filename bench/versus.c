@@ -61,8 +61,11 @@ static void start_peer(comparison *all, size_t v) {
     return;
   }
   all->peer_of[all->count++] = v;
-  bench_say("%-9s %s", peer->name, installed->file);
-  if (*installed->core) bench_say(", as installed %s kernels; also", installed->core);
+  char line[512];
+  int written = snprintf(line, sizeof line, "%s", installed->file);
+  if (*installed->core)
+    written +=
+        snprintf(line + written, sizeof line - (size_t)written, ", as installed %s kernels; also", installed->core);
   for (size_t c = 0; c < BENCH_MOST_CORES && peer->cores[c].name; c++) {
     if (!peer->cores[c].runs() || (vs->core && strcmp(vs->core, peer->cores[c].name) != 0)) continue;
     bench_process *process = &all->processes[all->count];
@@ -71,10 +74,11 @@ static void start_peer(comparison *all, size_t v) {
       bench_process_end(process);
       continue;
     }
-    bench_say(" %s", process->core);
+    written += snprintf(line + written, sizeof line - (size_t)written, " %s", process->core);
     all->peer_of[all->count++] = v;
   }
-  bench_say("\n");
+  bench_say("%-9s ", peer->name);
+  bench_say_wrapped(line, 10, 10);
 }
 
 static bench_answer start_task(bench_process *process, const bench_request *task, bench_reply *reply) {
