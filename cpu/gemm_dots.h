@@ -14,10 +14,10 @@
 /* From so many floats ahead on, columns are prefetched into the second cache instead of the first. */
 #define DOTS_FETCH_L2 ((size_t)256)
 /* Floats of B up to which it may be in a cache near the core, or in the last-level cache. Of a larger B few columns are
- * read at a time, and prefetched from memory. */
+ * read at a time, and prefetched if hx__cpu_prefetches says so. */
 #define DOTS_NEAR ((size_t)1 << 19)
 #define DOTS_FAR ((size_t)3 << 20)
-/* Columns at once for which a CPU's own prefetching of memory is enough: docs/measurements/cpu-vectors-xeon.tsv. */
+/* How many columns are read at a time if the CPU itself prefetches enough: docs/measurements/cpu-vectors-xeon.tsv. */
 #define DOTS_STREAMS ((size_t)16)
 
 static hx__locality dots_reach(size_t floats) {

@@ -124,7 +124,8 @@ GEMM_INLINE void walk_rows(const float *a, size_t a_rs, size_t mr, tile_walk *wa
 /* One panel of a block of C. A tile of A stays in L1 while it meets every strip of B's block, which stays in L2. The
  * block is packed before, or by the first row of tiles. If all of B is packed, the tiles prefetch the next block
  * instead, because the CPU's own prefetchers begin too late; after the last one nothing is read: a prefetch does not
- * fault. edge: one more column follows the n. */
+ * fault. If A is not packed, the first of a row of 512-bit tiles prefetches the rows of A for the next one. edge: one
+ * more column follows the n. */
 static void packed_block(size_t m, size_t n, bool edge, size_t k, const gemm_side *a, const gemm_side *b, float *strips,
                          const gemm_target *target) {
   tile_fn *const inner = !a->packed ? tile_rows_of_a : b->packed ? tile_packed_ahead : tile_packed;
