@@ -29,6 +29,7 @@ typedef struct preparer {
   hx__device *device;
   uint64_t urgent_needs; /* needs of the last call that asked; under the lock */
   bool running;
+  bool untidy;            /* the last step has left what only steps use, until a step without a need frees it */
   bool has_idle_priority; /* its thread has idle priority, because it makes optional kernels */
   pid_t thread;           /* that thread's id */
   bool replaced;          /* another thread waits to replace it */
@@ -304,7 +305,6 @@ static uint64_t prepare_one(hx__device *device, uint64_t need) {
 
 static void prepare_all(void *p) {
   preparer *const w = p;
-  bool tidied = true;
   uint64_t rest_until_ns = 0;
   pthread_mutex_lock(&lock);
   while (w->has_idle_priority) pthread_cond_wait(&changed, &lock);
@@ -313,7 +313,7 @@ static void prepare_all(void *p) {
     const uint64_t urgent_needs = undecided(w->device, w->urgent_needs);
     const uint64_t needs = urgent_needs ? urgent_needs : undecided(w->device, atomic_load(&w->device->requested));
     if (stopping || atomic_load(&w->device->lost)) break;
-    if (!needs && tidied) {
+    if (!needs && !w->untidy) {
       pthread_cond_wait(&changed, &lock);
       continue;
     }
@@ -331,7 +331,7 @@ static void prepare_all(void *p) {
     }
     if (good_to_have && !hx__thread_has_idle_priority())
       w->thread = gettid(), w->has_idle_priority = hx__thread_set_idle_priority();
-    tidied = !one;
+    w->untidy = one != 0;
     rest_until_ns = prepare_one(w->device, one);
   }
   pthread_mutex_unlock(&lock);
