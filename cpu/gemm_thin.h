@@ -8,6 +8,7 @@
 
 #include "cpu/gemm_pack.h"
 #include "cpu/gemm_store.h"
+#include "cpu/gemm_wide.h"
 #include "runtime/base/thresholds.h"
 
 #define THIN_SUMS ((size_t)32 * 1024)          /* floats of a block of sums, at least a strip */
@@ -194,6 +195,7 @@ static size_t thin_rows(const hx__gemm *g) {
 }
 
 static bool thin_takes(const hx__gemm *g) {
+  if (wide_takes(g)) return false;
   return g->m <= thin_rows(g) || g->n <= HX__THIN_COLUMNS ||
          (g->m <= HX__SMALL_SIDE && g->n <= HX__SMALL_SIDE && g->k >= HX__LONG_K);
 }

@@ -16,6 +16,7 @@
 
 #include "cpu/cpu.h"
 #include "runtime/base/fpenv.h"
+#include "tests/cpu/gemm_shapes.h"
 #include "tests/cpu_memory.h"
 
 #define CANARY 0x5ca1ab1eu
@@ -35,17 +36,6 @@ typedef enum data_kind {
 
 static const hx__isa isas[] = {HX__ISA_SSE2, HX__ISA_AVX2, HX__ISA_AVX512, HX__ISA_NEON, HX__ISA_AUTO};
 static const char *const kind_names[KINDS] = {"integers", "uniform", "denormals", "special", "wide", "ties", "zeros"};
-#define COUNT(x) (sizeof(x) / sizeof *(x))
-
-static uint64_t rng_state;
-
-static uint32_t random_u32(void) { /* splitmix64 */
-  uint64_t z = rng_state += 0x9e3779b97f4a7c15u;
-  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-  return (uint32_t)((z ^ z >> 31) >> 32);
-}
-static size_t random_below(size_t n) { return random_u32() % n; }
 
 static float random_value(data_kind kind) {
   static const uint32_t special[] = {0x7f800000, 0xff800000, 0x7fc00000, 0xffc12345, 0x7f812345,
@@ -94,94 +84,6 @@ static float *arenas[OPERANDS];
 
 static float *place_operand(int operand, size_t count, bool at_end) {
   return arenas[operand] + (at_end ? ARENA_FLOATS - count : 1024 + random_below(16));
-}
-
-static size_t size_of_m_or_n(size_t tile) {
-  static const size_t sizes[] = {1, 2, 3, 5, 7, 13, 17, 31, 37, 61, 64, 97, 101, 127, 149, 300, 521};
-  switch (random_below(8)) {
-    case 0:
-      return tile - 1;
-    case 1:
-      return tile;
-    case 2:
-      return tile + 1;
-    case 3:
-      return 2 * tile + random_below(3) - 1;
-    case 4:
-      return random_below(20);
-    default:
-      return sizes[random_below(COUNT(sizes))];
-  }
-}
-
-/* Shapes beyond the bounds of the thin paths: blocks of sums, blocks of k, groups of vectors, pairs of panels. */
-static void thin_shape(hx__gemm *g) {
-  static const size_t thin[] = {1, 2, 4, 5, 8, 9, 16, 17, 48, 49, 63, 64, 65}, few[] = {1, 2, 3, 4};
-  static const size_t wide[] = {33, 200, 520, 1030}, depths[] = {63, 513, 1024, 1030, 1540, 2048};
-  static const size_t small[] = {3, 7, 8, 15, 16, 20, 33}, long_k[] = {4096, 4609, 9000};
-  const size_t way = random_below(3);
-  g->m = way == 0   ? few[random_below(COUNT(few))]
-         : way == 1 ? thin[random_below(COUNT(thin))]
-                    : small[random_below(COUNT(small))];
-  g->n = way == 2 ? small[random_below(COUNT(small))] : wide[random_below(COUNT(wide))];
-  g->k = way == 2 ? long_k[random_below(COUNT(long_k))] : depths[random_below(COUNT(depths))];
-  const size_t longer = g->m > g->n ? g->m : g->n; /* so that the operands fit into their arenas */
-  while ((g->m * g->n * g->k > 8000000 || longer * g->k > 1300000) && g->k > 130) g->k /= 2;
-  if (random_below(2)) {
-    const size_t m = g->m;
-    g->m = g->n;
-    g->n = m;
-  }
-}
-
-/* A narrow C, and k around the bound up to which a strip of B is packed for it on the stack. */
-static void narrow_shape(hx__gemm *g) {
-  static const size_t narrow[] = {5, 16, 24, 32, 33, 47, 48, 49}, others[] = {500, 1201, 3000},
-                      depths[] = {1, 7, 23, 24, 25};
-  const size_t few = narrow[random_below(COUNT(narrow))], many = others[random_below(COUNT(others))];
-  const bool wide = random_below(2);
-  g->m = wide ? few : many, g->n = wide ? many : few, g->k = depths[random_below(COUNT(depths))];
-}
-
-/* One column more than full tiles have, rows around a block of them, k around panels. */
-static void edge_shape(hx__gemm *g) {
-  static const size_t rows[] = {65, 66, 80, 127, 129, 200}, columns[] = {41, 49, 65, 97}, depths[] = {512, 513, 1030};
-  g->m = rows[random_below(COUNT(rows))], g->n = columns[random_below(COUNT(columns))],
-  g->k = depths[random_below(COUNT(depths))];
-}
-
-/* A few rows of C, with rows of a large B that share sets of the caches. */
-static void shared_shape(hx__gemm *g) {
-  g->m = 4 + random_below(6), g->n = 1020 + random_below(40), g->k = 500 + random_below(30);
-  g->b_rs = 1024 * (1 + random_below(2)), g->b_cs = 1;
-  if (g->b_rs < g->n) g->b_rs += 1024;
-}
-
-/* Every 4th case has a long k and small m and n, the others a short k, because the reference is slow. */
-static void random_shape(hx__gemm *g, const hx__cpu_kernels *kernels) {
-  static const size_t depths[] = {511, 512, 513, 1023, 1024, 1025, 1537, 520, 700};
-  static const size_t shallow[] = {0, 1, 2, 3, 5, 7, 8, 9, 16, 31, 64, 100, 128, 129, 256, 257};
-  const bool deep = random_below(4) == 0;
-  if (random_below(24) == 0) {
-    thin_shape(g);
-    return;
-  }
-  if (random_below(32) == 0) {
-    narrow_shape(g);
-    return;
-  }
-  if (random_below(48) == 0) {
-    edge_shape(g);
-    return;
-  }
-  if (random_below(160) == 0) {
-    shared_shape(g);
-    return;
-  }
-  g->m = size_of_m_or_n(kernels->mr);
-  g->n = size_of_m_or_n(kernels->nr);
-  g->k = deep ? depths[random_below(COUNT(depths))] : shallow[random_below(COUNT(shallow))];
-  while (g->m * g->n * g->k > 3000000) *(g->m > g->n ? &g->m : &g->n) /= 2;
 }
 
 /* Strides of an operand of rows x columns; returns the floats from its first to its last element. Rows that are 4 or 16
