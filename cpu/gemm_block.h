@@ -3,6 +3,7 @@
 #ifndef HX_CPU_GEMM_BLOCK_H
 #define HX_CPU_GEMM_BLOCK_H
 
+#include "cpu/cpu.h"
 #include "cpu/gemm_edge.h"
 #include "cpu/gemm_pack.h"
 #include "cpu/gemm_store.h"
@@ -66,23 +67,32 @@ GEMM_INLINE void copy_row(const float *x, size_t n, float *out) {
   for (; p < n; p++) out[p] = x[p];
 }
 
-/* A walk over mr contiguous rows of A that later tiles read: a line of each in turn. */
+/* Whether tiles with A in place walk over what later tiles read of it. Those of 256-bit vectors only over contiguous
+ * rows, with two vectors (those of one load as much as they multiply), and not on AMD's cores, on which that was never
+ * measured: docs/measurements/cpu-rows-walk.tsv. */
+GEMM_INLINE bool tiles_walk(size_t vectors, size_t a_cs) {
+  return HX__V_BYTES == 64 || (HX__V_BYTES == 32 && vectors > 1 && a_cs == 1 && !hx__cpu_prefetches());
+}
+
+/* A walk over mr contiguous rows of A that later tiles read: a line of each in turn. It goes on by as many floats as
+ * there are rows, so it walks over as many columns as a tile has steps. */
 GEMM_INLINE void walk_rows(const float *a, size_t a_rs, size_t mr, tile_walk *walk) {
   walk->next = a;
   walk->turns = walk->left = mr;
   walk->step = (ptrdiff_t)a_rs;
-  walk->wrap = 16 - (ptrdiff_t)((mr - 1) * a_rs);
+  walk->wrap = (ptrdiff_t)least(mr, 16) - (ptrdiff_t)((mr - 1) * a_rs);
 }
 
 /* One panel of a block of C. A tile of A stays in L1 while it meets every strip of B's block, which stays in L2. The
  * block is packed before, or by the first row of tiles. If all of B is packed, the tiles prefetch the next block
  * instead, because the CPU's own prefetchers begin too late; after the last one nothing is read: a prefetch does not
- * fault. If A is not packed, the first of a row of 512-bit tiles prefetches the rows of A for the next one. edge: one
+ * fault. If A is not packed, the first of a row of tiles prefetches the rows of A for the next one. edge: one
  * more column follows the n. */
 static void packed_block(size_t m, size_t n, bool edge, size_t k, const gemm_side *a, const gemm_side *b, float *strips,
                          const gemm_target *target) {
   tile_fn *const inner = !a->packed ? tile_rows_of_a : b->packed ? tile_packed_ahead : tile_packed;
   const size_t apart = k + GEMM_ROW_GAP;
+  const bool may_walk = !a->packed && tiles_walk(tile_vectors(least(GEMM_NR, n)), a->cs);
   const float *rows = a->p;
   tile_walk walk;
   tile_args t = {.k = k, .a_rs = a->copy ? apart : a->rs, .a_cs = a->cs, .ldd = target->lds, .add = target->add};
@@ -106,7 +116,7 @@ static void packed_block(size_t m, size_t n, bool edge, size_t k, const gemm_sid
       t.b = packs ? b->p + j : strip;
       t.b_rs = packs ? b->rs : GEMM_NR;
       t.packed = strip;
-      const bool walks = GEMM_WALKS && !a->packed && !packs && j == 0 && t.nr % GEMM_VL == 0;
+      const bool walks = may_walk && !packs && j == 0 && t.nr % GEMM_VL == 0;
       tile_fn *const fn = walks   ? tile_rows_ahead[tile_vectors(t.nr) - 1][mr - 1]
                           : !full ? tile_table[tile_vectors(t.nr) - 1][mr - 1]
                           : packs ? tile_packing

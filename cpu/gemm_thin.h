@@ -114,18 +114,17 @@ static void thin_pack(const thin *t, size_t p, size_t k, float *out) {
   }
 }
 
-/* Walks over the rows of A that are read after those of the tile at (i, p), which has mr rows and kc columns, a cache
- * line of each row in turn; or, if elements with the same k are contiguous, the line of the last of each mr of them.
- * They are those of the next panel of the block from p0 to `end`, or else of the next rows. */
+/* Walks over the rows of A that are read after those of the tile at (i, p), which has mr rows and kc columns; or, if
+ * elements with the same k are contiguous, over the line of the last of each mr of them. They are those of the next
+ * panel of the block from p0 to `end`, or else of the next rows. */
 static void thin_walk(const thin *t, size_t i, size_t mr, size_t p, size_t kc, size_t p0, size_t end, tile_walk *walk) {
-  const ptrdiff_t step = (ptrdiff_t)t->a_rs;
-  walk->next = p + kc < end    ? t->a + i * t->a_rs + (p + kc) * t->a_cs
-               : i + mr < t->m ? t->a + (i + mr) * t->a_rs + p0 * t->a_cs
-                               : t->a + end * t->a_cs;
-  if (t->a_rs == 1) walk->next += mr - 1;
-  walk->turns = walk->left = t->a_cs == 1 ? mr : 1;
-  walk->step = step;
-  walk->wrap = t->a_cs == 1 ? 16 - (ptrdiff_t)(mr - 1) * step : (ptrdiff_t)t->a_cs;
+  const float *const next = p + kc < end    ? t->a + i * t->a_rs + (p + kc) * t->a_cs
+                            : i + mr < t->m ? t->a + (i + mr) * t->a_rs + p0 * t->a_cs
+                                            : t->a + end * t->a_cs;
+  if (t->a_cs == 1)
+    walk_rows(next, t->a_rs, mr, walk);
+  else
+    *walk = (tile_walk){.next = next + (t->a_rs == 1 ? mr - 1 : 0), .turns = 1, .left = 1, .wrap = (ptrdiff_t)t->a_cs};
 }
 
 /* For few columns or a small C: reads the rows of A in place, as many at a time as a tile has. If they share a set of
@@ -137,6 +136,7 @@ static void thin_a_in_place(thin *t, float *scratch) {
   const bool place = t->b_cs == 1 && t->b_rs < 2 * width && (t->b_rs % GEMM_VL == 0 || t->m <= 4 * GEMM_MR),
              shared_set = t->a_cs == 1 && t->a_rs % 1024 == 0;
   const bool tall = t->n <= GEMM_VL;
+  const bool singles_walk = tiles_walk(1, t->a_cs), pairs_walk = tiles_walk(2, t->a_cs);
   const size_t rows = tall ? GEMM_TALL : GEMM_MR, most = shared_set ? least(rows, 8) : rows;
   float *const pb = scratch + thin_sums(t->m, t->n);
   for (size_t i0 = 0, mb; i0 < t->m; i0 += mb) {
@@ -169,8 +169,8 @@ static void thin_a_in_place(thin *t, float *scratch) {
                               .b_rs = place ? t->b_rs : width_of_strip,
                               .nr = nr,
                               .walk = j != 0 || fetches_b ? &of_b : &of_a};
-            tile_fn *const fn = nr == width_of_strip && (j == 0 || more) ? tile_rows_ahead[vectors - 1][mr - 1]
-                                                                         : tile_table[vectors - 1][mr - 1];
+            const bool walks = nr == width_of_strip && (j == 0 || more) && (vectors > 1 ? pairs_walk : singles_walk);
+            tile_fn *const fn = (walks ? tile_rows_ahead : tile_table)[vectors - 1][mr - 1];
             thin_tile(t, fn, &args, i, j, mr, p);
           }
         }

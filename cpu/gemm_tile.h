@@ -40,8 +40,8 @@
 #define GEMM_TALL (GEMM_MR > 8 ? GEMM_MR : (size_t)8) /* rows of a tile of one vector, for two fma per cycle */
 #define GEMM_AHEAD ((size_t)16)                       /* how many rows ahead B in place is prefetched */
 
-/* Tiles of 512-bit vectors alone: in others a step takes so few cycles that one more prefetch slows it
- * (docs/measurements/cpu-thin-walk.tsv). */
+/* Whether all tiles walk over B in place, and not only those of the first rows: in other tiles a step takes so few
+ * cycles that one more prefetch slows it (docs/measurements/cpu-thin-walk.tsv). */
 #define GEMM_WALKS (HX__V_BYTES == 64)
 
 /* What tiles prefetch into L2 for later tiles, a place in each step of k: `turns` places that are `step` floats apart,
@@ -292,7 +292,7 @@ static tile_fn *const tile_table[GEMM_WIDE_NV][GEMM_TALL] = {
 GEMM_TILE_ROWS(GEMM_TILE_AHEAD, )
 static tile_fn *const tile_ahead[GEMM_MR] = {GEMM_TILE_ROWS(GEMM_TILE_AHEAD_NAME, )}; /* [mr - 1] */
 
-#if GEMM_WALKS
+#if HX__V_BYTES >= 32
 /* The same with A in place, whose rows are walked over line by line. */
 #define GEMM_TILE_ROWS_AHEAD(mr, nv)                                                    \
   static void tile_rows_ahead_##mr##_##nv(const tile_args *t) {                         \
