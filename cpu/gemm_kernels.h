@@ -60,15 +60,17 @@ GEMM_INLINE const float *packed_panel(const hx__gemm_packed *x, size_t strip, si
   return (const float *)x->p + p * round_up(x->lines, strip) + (x->first + i) * kc;
 }
 
-/* A panel of a block of A for packed_block. If few columns use it, contiguous rows are read in place, because packing
- * costs more. Rows that are a multiple of 4 KB apart share sets of L1, so tiles copy them to rows that do not. */
-static gemm_side side_of_a(const hx__gemm *g, size_t i, size_t p, size_t mc, size_t kc, float *out) {
+/* A panel of a block of A. If few columns use it, contiguous rows are read in place, because packing costs more. Rows
+ * that are a multiple of 4 KB apart share sets of L1: tiles copy them to rows that do not, and wide_block, whose tiles
+ * read all of A for each strip, has them packed. */
+static gemm_side side_of_a(const hx__gemm *g, size_t i, size_t p, size_t mc, size_t kc, bool wide, float *out) {
   const float *const a = g->a + i * g->a_rs + p * g->a_cs;
-  if (g->a_cs != 1 || g->n > HX__UNPACKED_A_COLUMNS) {
+  const bool share_sets = g->a_rs * sizeof *a % 4096 == 0;
+  const size_t most = !wide ? HX__UNPACKED_A_COLUMNS : share_sets ? 0 : HX__WIDE_PACKED_COLUMNS;
+  if (g->a_cs != 1 || g->n > most) {
     pack_a(a, g->a_rs, g->a_cs, mc, kc, out);
     return (gemm_side){.p = out, .rs = 1, .cs = GEMM_MR, .packed = true};
   }
-  const bool share_sets = g->a_rs * sizeof *a % 4096 == 0;
   return (gemm_side){.p = a, .rs = g->a_rs, .cs = 1, .copy = share_sets ? out : NULL};
 }
 
@@ -89,7 +91,7 @@ static void gemm_block(const hx__gemm *g, hx__gemm_blocking blocking, const hx__
     const size_t kc = least(HX__PANEL, g->k - p), end = j + columns;
     const gemm_side a =
         packed_a ? (gemm_side){.p = packed_panel(packed_a, GEMM_MR, p, r, kc), .rs = 1, .cs = GEMM_MR, .packed = true}
-                 : side_of_a(g, r, p, rows, kc, pa);
+                 : side_of_a(g, r, p, rows, kc, wide, pa);
     for (size_t at = j, nc; at < end; at += nc) {
       nc = wide ? end - at : even_block(end - at, blocking.nc, GEMM_NR);
       float *const c = g->c + r * g->ldc + at;
@@ -112,7 +114,7 @@ static void gemm_block(const hx__gemm *g, hx__gemm_blocking blocking, const hx__
       float *const strips = packed_b ? (float *)(uintptr_t)packed_panel(packed_b, GEMM_NR, p, at, kc) : pb;
       const bool edge = !a.packed && at + nc == g->n && edge_takes(g->n);
       if (wide)
-        wide_block(rows, nc, kc, a.p, &b, strips, &target);
+        wide_block(rows, nc, kc, &a, &b, strips, &target);
       else
         packed_block(rows, nc - edge, edge, kc, &a, &b, strips, &target);
     }

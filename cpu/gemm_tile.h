@@ -234,16 +234,20 @@ GEMM_INLINE void tile_any(const tile_args *t, const size_t mr, const size_t nv) 
     tile_ending(t, mr, nv, TILE_PART);
 }
 
-/* Computes the full tiles of the inner loop, with A in place or packed and B packed. C may be in memory, so it is
- * prefetched first and arrives by the time the sums are complete. */
-GEMM_INLINE void tile_full(const tile_args *t, const size_t a_rs, const size_t a_cs, const size_t b_rs,
-                           const tile_ahead_work ahead) {
-  tile_sums s;
-  GEMM_UNROLL for (size_t i = 0; i < GEMM_MR; i++) {
+/* C may be in memory, so it is prefetched first and arrives by the time the sums are complete. */
+GEMM_INLINE void tile_prefetch_c(const tile_args *t, const size_t mr) {
+  GEMM_UNROLL for (size_t i = 0; i < mr; i++) {
     GEMM_UNROLL for (size_t v = 0; v < GEMM_NR; v += 16) __builtin_prefetch(t->d + i * t->ldd + v, 1);
     /* A row that does not begin at a cache line touches one more line. */
     __builtin_prefetch(t->d + i * t->ldd + GEMM_NR - 1, 1);
   }
+}
+
+/* Computes the full tiles of the inner loop, with A in place or packed and B packed. */
+GEMM_INLINE void tile_full(const tile_args *t, const size_t a_rs, const size_t a_cs, const size_t b_rs,
+                           const tile_ahead_work ahead) {
+  tile_sums s;
+  tile_prefetch_c(t, GEMM_MR);
   tile_chains(t, GEMM_MR, GEMM_NV, TILE_FULL, a_rs, a_cs, b_rs, ahead, &s);
   tile_store(t, GEMM_MR, GEMM_NV, TILE_FULL, &s);
 }
@@ -251,8 +255,14 @@ static void tile_packed(const tile_args *t) { tile_full(t, 1, GEMM_MR, GEMM_NR, 
 static void tile_packed_ahead(const tile_args *t) { tile_full(t, 1, GEMM_MR, GEMM_NR, TILE_FETCHES_BLOCK); }
 static void tile_rows_of_a(const tile_args *t) { tile_full(t, t->a_rs, 1, GEMM_NR, TILE_FETCHES_ROWS); }
 
-/* Computes the first tile of a strip of B, and packs the strip for the other tiles. */
-static void tile_packing(const tile_args *t) { tile_full(t, t->a_rs, t->a_cs, t->b_rs, TILE_PACKS); }
+/* Computes the first tile of a strip of B, and packs the strip for the other tiles. A is packed, or has contiguous
+ * rows. */
+static void tile_packing(const tile_args *t) {
+  if (t->a_cs == 1)
+    tile_full(t, t->a_rs, 1, t->b_rs, TILE_PACKS);
+  else
+    tile_full(t, 1, GEMM_MR, t->b_rs, TILE_PACKS);
+}
 
 /* All smaller tiles, with any strides. */
 #define GEMM_TILE(mr, nv) \
