@@ -67,20 +67,20 @@ GEMM_INLINE void copy_row(const float *x, size_t n, float *out) {
   for (; p < n; p++) out[p] = x[p];
 }
 
-/* Whether tiles with A in place walk over what later tiles read of it. Those of 256-bit vectors only over contiguous
- * rows, with two vectors (those of one load as much as they multiply), and not on AMD's cores, on which that was never
- * measured: docs/measurements/cpu-rows-walk.tsv. */
+/* Whether tiles that read A in place prefetch what later tiles read of it. Tiles of 256-bit vectors do so only if the
+ * rows of A are contiguous and the tile has at least two vectors of columns (with one it loads as much as it
+ * multiplies), and not on AMD's cores, on which that was never measured: docs/measurements/cpu-rows-walk.tsv. */
 GEMM_INLINE bool tiles_walk(size_t vectors, size_t a_cs) {
   return HX__V_BYTES == 64 || (HX__V_BYTES == 32 && vectors > 1 && a_cs == 1 && !hx__cpu_prefetches());
 }
 
-/* A walk over mr contiguous rows of A that later tiles read: a line of each in turn. It goes on by as many floats as
- * there are rows, so it walks over as many columns as a tile has steps. */
+/* A walk over mr contiguous rows of A that later tiles read: a line of each row in turn. After a turn it advances by mr
+ * floats, so at the end of the tile it has walked over as many columns as the tile has steps. */
 GEMM_INLINE void walk_rows(const float *a, size_t a_rs, size_t mr, tile_walk *walk) {
   walk->next = a;
   walk->turns = walk->left = mr;
   walk->step = (ptrdiff_t)a_rs;
-  walk->wrap = (ptrdiff_t)least(mr, 16) - (ptrdiff_t)((mr - 1) * a_rs);
+  walk->wrap = (ptrdiff_t)mr - (ptrdiff_t)((mr - 1) * a_rs);
 }
 
 /* One panel of a block of C. A tile of A stays in L1 while it meets every strip of B's block, which stays in L2. The

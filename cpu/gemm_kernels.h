@@ -66,7 +66,7 @@ GEMM_INLINE const float *packed_panel(const hx__gemm_packed *x, size_t strip, si
 static gemm_side side_of_a(const hx__gemm *g, size_t i, size_t p, size_t mc, size_t kc, bool wide, float *out) {
   const float *const a = g->a + i * g->a_rs + p * g->a_cs;
   const bool share_sets = g->a_rs * sizeof *a % 4096 == 0;
-  const size_t most = !wide ? HX__UNPACKED_A_COLUMNS : share_sets ? 0 : HX__WIDE_PACKED_COLUMNS;
+  const size_t most = !wide ? HX__UNPACKED_A_COLUMNS : share_sets ? 0 : HX__WIDE_UNPACKED_COLUMNS;
   if (g->a_cs != 1 || g->n > most) {
     pack_a(a, g->a_rs, g->a_cs, mc, kc, out);
     return (gemm_side){.p = out, .rs = 1, .cs = GEMM_MR, .packed = true};
@@ -85,6 +85,7 @@ static void gemm_block(const hx__gemm *g, hx__gemm_blocking blocking, const hx__
   const bool beside = g->beta != 0 && g->k > HX__PANEL; /* the sums cannot be in C */
   float tile[GEMM_MR * GEMM_NR] __attribute__((aligned(64)));
   float *const buffer = g->beta != 0 && !beside ? tile : NULL;
+  /* The rows of A stay in L2 while strips pass: as many as a block of B has columns, or few. */
   const bool wide =
       !packed_b && rows == g->m && wide_takes(g) && g->m <= (blocking.nc > HX__THIN_ROWS ? blocking.nc : HX__THIN_ROWS);
   for (size_t p = 0; p < g->k; p += HX__PANEL) {

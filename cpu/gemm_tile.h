@@ -40,8 +40,8 @@
 #define GEMM_TALL (GEMM_MR > 8 ? GEMM_MR : (size_t)8) /* rows of a tile of one vector, for two fma per cycle */
 #define GEMM_AHEAD ((size_t)16)                       /* how many rows ahead B in place is prefetched */
 
-/* Whether all tiles walk over B in place, and not only those of the first rows: in other tiles a step takes so few
- * cycles that one more prefetch slows it (docs/measurements/cpu-thin-walk.tsv). */
+/* Whether every tile that reads B in place walks over the next strip, or only the first tile of each strip: a step of
+ * shorter vectors takes so few cycles that two more prefetches slow it (docs/measurements/cpu-thin-walk.tsv). */
 #define GEMM_WALKS (HX__V_BYTES == 64)
 
 /* What tiles prefetch into L2 for later tiles, a place in each step of k: `turns` places that are `step` floats apart,

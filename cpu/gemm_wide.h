@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Wide products: C has few rows, so that packing B first would cost a tenth of the time or more. B is computed strip by
- * strip: the first tile packs its strip while it multiplies, and the tiles of all other rows meanwhile prefetch the
- * next strip into L2, so that it never comes from memory while a tile waits. A stays in L2. With many rows that is
- * slower than packed_block, because A passes through L2 for each strip. */
+ * strip: the first tile packs its strip while it multiplies, and the tiles of the other rows prefetch the next strip
+ * into L2, so that no tile waits for memory. A stays in L2. With many rows that is slower than packed_block, because
+ * all of A is read from L2 for each strip. */
 #ifndef HX_CPU_GEMM_WIDE_H
 #define HX_CPU_GEMM_WIDE_H
 

@@ -29,7 +29,7 @@ typedef struct preparer {
   hx__device *device;
   uint64_t urgent_needs; /* needs of the last call that asked; under the lock */
   bool running;
-  bool untidy;            /* the last step has left what only steps use, until a step without a need frees it */
+  bool untidy; /* the last step may have left a stream that only steps use; a step without a need closes it */
   bool has_idle_priority; /* its thread has idle priority, because it makes optional kernels */
   pid_t thread;           /* that thread's id */
   bool replaced;          /* another thread waits to replace it */

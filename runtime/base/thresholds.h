@@ -35,11 +35,11 @@
  * read rows of A in place faster. */
 #define HX__THIN_ROWS ((size_t)64)
 #define HX__THIN_COLUMNS ((size_t)32)
-/* Rows of C up to which, and k from which, a product with more columns is computed strip by strip of B
- * (cpu/gemm_wide.h), and the columns from which A is then packed: docs/measurements/cpu-wide.tsv. */
+/* Rows of C up to which, and k from which, a product with more than HX__UNPACKED_A_COLUMNS columns is computed strip by
+ * strip of B (cpu/gemm_wide.h), and columns up to which A is then read in place: docs/measurements/cpu-wide.tsv. */
 #define HX__WIDE_ROWS ((size_t)224)
 #define HX__WIDE_K ((size_t)96)
-#define HX__WIDE_PACKED_COLUMNS ((size_t)2560)
+#define HX__WIDE_UNPACKED_COLUMNS ((size_t)2560)
 /* Elements of B, 2 MiB, up to which tiles pack its strips while they multiply: the second cache of Intel's cores. A
  * larger one comes from a later cache and is packed before. With 512 KiB of L2 the best value is between 2^18 and 2^19:
  * docs/measurements/cpu-thin.tsv. */

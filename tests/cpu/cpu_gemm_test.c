@@ -203,7 +203,7 @@ static bool run_case(const hx__cpu_kernels *kernels, const char *isa, uint32_t *
   random_shape(&g, kernels);
   g.ldc = g.n + (random_below(2) ? 0 : random_below(20));
   if (!g.ldc) g.ldc = 1;
-  const size_t a_count = strides(g.m, g.k, &g.a_rs, &g.a_cs);
+  const size_t a_count = g.a_rs ? (g.m - 1) * g.a_rs + g.k : strides(g.m, g.k, &g.a_rs, &g.a_cs);
   const size_t b_count = g.b_rs ? (g.k - 1) * g.b_rs + g.n : strides(g.k, g.n, &g.b_rs, &g.b_cs);
   const size_t c_count = g.m && g.n ? (g.m - 1) * g.ldc + g.n : 0;
   float *const a = place_operand(OPERAND_A, a_count, random_below(2)), *const b = place_operand(OPERAND_B, b_count,

@@ -81,13 +81,15 @@ static void shared_shape(hx__gemm *g) {
   if (g->b_rs < g->n) g->b_rs += 1024;
 }
 
-/* Few rows of C and many columns: B is computed strip by strip. Tiles and strips are full, or not. */
+/* Few rows of C and many columns: B is computed strip by strip. Tiles and strips are full, or not. Smaller products
+ * than these read B in place. */
 static void wide_shape(hx__gemm *g) {
-  static const size_t rows[] = {19, 24, 43, 44, 57, 64, 65, 100, 129}, columns[] = {768, 769, 784, 800, 801, 1050},
-                      depths[] = {95, 96, 97, 130, 513};
-  g->m = rows[random_below(COUNT(rows))], g->n = columns[random_below(COUNT(columns))],
-  g->k = depths[random_below(g->m > 64 ? COUNT(depths) - 1 : COUNT(depths))];
+  static const size_t rows[] = {19, 24, 43, 44, 57, 64, 65, 100, 129}, columns[] = {768, 769, 784, 800, 801, 1050};
+  static const size_t long_k[] = {300, 513}, short_k[] = {95, 96, 97, 130};
+  g->m = rows[random_below(COUNT(rows))], g->n = columns[random_below(COUNT(columns))];
+  g->k = g->m < 57 ? long_k[random_below(COUNT(long_k))] : short_k[random_below(COUNT(short_k))];
   g->b_rs = g->n + (random_below(2) ? 0 : random_below(40)), g->b_cs = 1;
+  if (random_below(3)) g->a_rs = g->k + random_below(3), g->a_cs = 1; /* else any strides */
 }
 
 /* A matrix of more than 2 MiB times a vector. */
@@ -117,7 +119,7 @@ static void random_shape(hx__gemm *g, const hx__cpu_kernels *kernels) {
     shared_shape(g);
     return;
   }
-  if (random_below(160) == 0) {
+  if (random_below(80) == 0) {
     wide_shape(g);
     return;
   }
