@@ -10,7 +10,7 @@
 #include "runtime/base/slot.h"
 
 #define F_ROW (HX__LANES / V_LANES)     /* vectors of a row of 128 elements */
-#define F_CROWDED (HX__V_REGS <= F_ROW) /* whether no register is left for a second term */
+#define F_CROWDED (HX__V_REGS <= F_ROW) /* whether the lanes fill the registers */
 #define F_ONE 0x3f800000u
 #define F_MINUS_ZERO 0x80000000u
 
@@ -27,6 +27,8 @@ INLINED v_f32 float_term(hx_op op, v_u32 x, v_u32 y) {
       return (v_f32)x;
   }
 }
+/* Whether a term needs a register that is not left, because it is not an operand in memory. */
+INLINED bool float_is_crowded(hx_op op) { return F_CROWDED && (op == HX_DOT || op == HX_SUM_SQUARES); }
 INLINED v_f32 float_combine(hx_op op, v_f32 a, v_f32 b) { return op == HX_PROD ? a * b : a + b; }
 
 /* The element that stands for a missing one: -0 (with y = 1), or 1 for a product. Its square or absolute value is +0,
@@ -118,14 +120,15 @@ INLINED float_lanes float_row(hx_op op, const element *x, const element *y) {
 INLINED float_lanes float_add_row(hx_op op, float_lanes lane, const element *x, const element *y) {
 #define ADD(i)                                                                                                \
   lane.v[i] = float_combine(op, lane.v[i], float_term(op, v_load(x + (i)*V_LANES), v_load(y + (i)*V_LANES))); \
-  if (F_CROWDED && (op == HX_DOT || op == HX_SUM_SQUARES)) ONCE(lane.v[i]); /* one term at a time */
+  if (float_is_crowded(op)) ONCE(lane.v[i]); /* one term at a time */
   F_EACH(ADD)
 #undef ADD
   return lane;
 }
 
 INLINED uint64_t float_leaf(hx_op op, const element *x, const element *y, size_t n, hx__locality reach) {
-  const size_t few = 4, rows = reach == HX__IN_L2 ? 4 : 1;                /* of an iteration */
+  /* Rows of an iteration. If the lanes are crowded, compilers keep one of them in memory; with several rows, most. */
+  const size_t few = 4, rows = reach == HX__IN_L2 && !float_is_crowded(op) ? 4 : 1;
   if (n < V_LANES) return float_folded(op, float_term_part(op, x, y, n)); /* the other vectors would add nothing */
   if (n < few * V_LANES) return float_tree(op, float_add_part(op, float_start(op), few, x, y, n), few);
   if (n < HX__LANES) return float_tree(op, float_add_part(op, float_start(op), F_ROW, x, y, n), F_ROW);

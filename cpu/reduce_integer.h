@@ -89,7 +89,9 @@ INLINED v_u64 integer_add_dot(v_u64 s, hx_op op, hx_type type, const element *x,
   v_u32 a = v_load(x), b = v_load(y);
   ONCE(a);
   if (op == HX_DOT) ONCE(b);
-  return integer_add_products(s, op, type, a, b, v_odd(x, a), op == HX_DOT ? v_odd(y, b) : b);
+  if (op != HX_DOT) return integer_add_products(s, op, type, a, b, v_odd(x, a), b);
+  /* One of the two by an operation, because a core has fewer ports for loads than for those. */
+  return integer_add_products(s, op, type, a, b, (v_u32)((v_u64)a >> 32), v_odd(y, b));
 }
 INLINED v_u64 integer_add_dot_part(v_u64 s, hx_op op, hx_type type, const element *x, const element *y, size_t n) {
   const v_u32 a = v_load_part(x, n, 0), b = v_load_part(y, n, 0);

@@ -2,7 +2,8 @@
  * Times the CPU kernels of every reduction on one thread beside the raw read of the same bytes (bench/ceiling.h), and
  * beside the kernels of other builds.
  *     time_reductions [-i ISA] [-s SECONDS] [-p] [-e LOG2] [LIBRARY ...]
- *   -i  sse2, avx2, avx512 or neon; left out: the kernels that hx takes on this CPU
+ *   -i  sse2, avx2, avx512 or neon; left out: the kernels that hx takes on this CPU. The raw read, too, uses no wider
+ *       vectors
  *   -s  seconds for each reduction and size (default 0.3)
  *   -p  prefetches in memory (HX__IN_DRAM) even if hx does not on this CPU
  *   -e  only arrays of 2^LOG2 elements; may be given several times
@@ -26,6 +27,8 @@
 enum { MOST_SETS = 4, MOST_ROUNDS = 2001, LEAST_ROUNDS = 7, ALIGN = 64, MOST_SIZES = 8 };
 #define SAMPLE_SECONDS 100e-6
 #define NEAR_BYTES ((size_t)1 << 20)
+
+static size_t read_loops; /* those of the ceiling whose instructions the kernels may use */
 
 typedef struct run {
   const void *x, *y;
@@ -54,7 +57,7 @@ static double now(void) {
 static double sample(const hx__cpu_kernels *const *sets, size_t set, const run *r, unsigned calls) {
   double best = 1e9;
   if (set == 0) {
-    for (size_t loop = 0; loop < bench_ceiling_loops(); loop++) {
+    for (size_t loop = 0; loop < read_loops; loop++) {
       const double from = now();
       bench_ceiling_read(loop, 1, r->x, r->y, r->bytes, calls);
       const double seconds = (now() - from) / calls;
@@ -120,6 +123,13 @@ static hx__isa isa_named(const char *name) {
   return isa;
 }
 
+/* The loops up to that of the ISA. */
+static size_t loops_up_to(hx__isa isa) {
+  size_t loop = 0;
+  while (loop < bench_ceiling_loops() && strcmp(bench_ceiling_loop_name(loop), hx__isa_name(isa)) != 0) loop++;
+  return loop < bench_ceiling_loops() ? loop + 1 : loop;
+}
+
 int main(int argc, char **argv) {
   size_t sizes[MOST_SIZES] = {10, 14, 18, 22, 25}, size_count = 0, count = 1;
   hx__isa isa = HX__ISA_AUTO;
@@ -147,6 +157,7 @@ int main(int argc, char **argv) {
     fprintf(stderr, "time_reductions: set %zu of the kernels is missing\n", s);
     return 1;
   }
+  read_loops = loops_up_to(sets[1]->isa);
   printf("# %s, %s\n", hx__topo_get()->cpu_name, hx__isa_name(sets[1]->isa));
   printf("op\ttype\tn\tread_ns\tof the read (least)\tof the read (medians)\n");
   for (size_t i = 0; i < size_count; i++) {
