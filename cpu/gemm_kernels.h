@@ -250,7 +250,15 @@ static size_t packed_bytes(const hx__gemm *g, bool of_b) {
 static void gemm(const hx__gemm *g, hx__gemm_blocking blocking, const hx__gemm_packed *packed_a,
                  const hx__gemm_packed *packed_b, void *scratch) {
   if (!g->m || !g->n) return;
-  if (!g->k || g->alpha == 0) {
+  if (g->apart && g->k > HX__PANEL && (!scratch || !thin_takes(g) || rows_takes(g))) {
+    hx__gemm panel = *g;
+    for (size_t p = 0; p < g->k; p += HX__PANEL, panel.c += g->apart) {
+      panel.k = least(HX__PANEL, g->k - p);
+      panel.a = g->a + p * g->a_cs;
+      panel.b = g->b + p * g->b_rs;
+      gemm(&panel, blocking, NULL, NULL, scratch);
+    }
+  } else if (!g->k || g->alpha == 0) {
     store_no_product(g->m, g->n, g->c, g->ldc, g->beta);
   } else if (!scratch) {
     gemm_bare(g);

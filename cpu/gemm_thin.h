@@ -24,7 +24,8 @@ typedef struct thin {
   float *c;
   size_t c_rs, c_cs;
   float alpha, beta;
-  float *sums; /* sums of the block at (i0, j0) */
+  size_t apart; /* as in hx__gemm */
+  float *sums;  /* sums of the block at (i0, j0) */
   size_t lds, i0, j0;
 } thin;
 
@@ -35,9 +36,10 @@ static size_t thin_sums(size_t m, size_t n) {
   return least(round_up(least(m, THIN_SUMS), GEMM_NR) * round_up(least(n, THIN_SUMS), GEMM_NR), THIN_SUMS);
 }
 
-/* Stores the finished sums of a tile in C. */
-static void thin_store(const thin *t, const float *s, size_t lds, size_t i, size_t j, size_t mr, size_t nr) {
-  float *const c = t->c + i * t->c_rs + j * t->c_cs;
+/* Stores the finished sums of a tile in C, or those of a panel in its own place. */
+static void thin_store(const thin *t, size_t panel, const float *s, size_t lds, size_t i, size_t j, size_t mr,
+                       size_t nr) {
+  float *const c = t->c + panel * t->apart + i * t->c_rs + j * t->c_cs;
   if (t->c_cs == 1) {
     store_scaled(s, lds, mr, nr, c, t->c_rs, t->alpha, t->beta);
     return;
@@ -51,11 +53,13 @@ static void thin_store(const thin *t, const float *s, size_t lds, size_t i, size
 
 /* Computes one panel, from p on, of a tile at (i, j). */
 GEMM_INLINE void thin_tile(const thin *t, tile_fn *fn, tile_args *args, size_t i, size_t j, size_t mr, size_t p) {
-  args->d = t->sums + (i - t->i0) * t->lds + (j - t->j0);
+  const size_t panel = t->apart ? p / HX__PANEL : 0;
+  const bool beside = thin_beside(t), last = t->apart || p + args->k == t->k;
+  args->d = t->sums + (i - t->i0) * t->lds + (j - t->j0) + (beside ? 0 : panel * t->apart);
   args->ldd = t->lds;
-  args->add = p != 0;
+  args->add = p != 0 && !t->apart;
   fn(args);
-  if (p + args->k == t->k && (thin_beside(t) || t->alpha != 1)) thin_store(t, args->d, t->lds, i, j, mr, args->nr);
+  if (last && (beside || t->alpha != 1)) thin_store(t, panel, args->d, t->lds, i, j, mr, args->nr);
 }
 
 GEMM_INLINE void thin_block(thin *t, size_t i0, size_t j0, size_t width, float *scratch) {
@@ -197,7 +201,7 @@ static size_t thin_rows(const hx__gemm *g) {
 static bool thin_takes(const hx__gemm *g) {
   if (wide_takes(g)) return false;
   return g->m <= thin_rows(g) || g->n <= HX__THIN_COLUMNS ||
-         (g->m <= HX__SMALL_SIDE && g->n <= HX__SMALL_SIDE && g->k >= HX__LONG_K);
+         (g->m <= HX__SMALL_SIDE && g->n <= HX__SMALL_SIDE && (g->k >= HX__LONG_K || g->apart));
 }
 
 /* Whether the transpose of C is computed: if the vector operand is then contiguous, or else is the smaller one. */
@@ -228,7 +232,8 @@ static void gemm_thin(const hx__gemm *g, float *scratch) {
             .c_rs = g->ldc,
             .c_cs = 1,
             .alpha = g->alpha,
-            .beta = g->beta};
+            .beta = g->beta,
+            .apart = g->apart};
   const bool swap = thin_swaps(g);
   if (swap) {
     t.m = g->n, t.n = g->m, t.c_rs = 1, t.c_cs = g->ldc;

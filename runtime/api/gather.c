@@ -11,7 +11,6 @@
 #include "runtime/plan/key.h"
 #include "runtime/plan/threads.h"
 #include "runtime/sched/store.h"
-#include "runtime/topo/topo.h"
 
 #define IDLE_NS 100000000u /* A device that has been idle for this long is slower at first. */
 
@@ -33,7 +32,6 @@ void hx__gather_cpu(const hx_context *hx, const hx__work *w, double share, unsig
   s->threads = threads;
   s->copy_threads = 0;
   s->learns = hx->wants_devices;
-  s->l3_bytes = hx__may_share_by_panels(w, threads) ? hx__topo_get()->l3_bytes : 0;
   s->date_s = measured ? hx__date_s() : 0;
   s->key = measured ? hx__task_key(w, hx__power_source()) : (hx__rate_key){.device = 0};
   s->energy = HX__ENERGY_UNUSED;

@@ -16,6 +16,7 @@ typedef struct hx__gemm {
   size_t ldc;
   float alpha, beta;
   size_t full_extent; /* rows or columns of the product that this is a part of, cut along them; 0: it is no part */
+  size_t apart;       /* Not 0: panel q is stored at c + q * apart, and panels are not added. alpha is 1, beta 0. */
 } hx__gemm;
 
 #endif

@@ -48,11 +48,10 @@
 /* ---- A small C with a long k (cpu/gemm_thin.h, plan/threads.c) */
 
 /* Both sides of C up to which, and k from which, such a product is thin, and its panels are computed by several
- * threads, because C is too small to cut. docs/measurements/thresholds.tsv has one more such product. */
+ * threads: each then reads a part of both operands, not all of one (docs/measurements/cpu-panels.tsv). thresholds.tsv
+ * there has one more such product. */
 #define HX__SMALL_SIDE ((size_t)128)
 #define HX__LONG_K ((size_t)4096)
-/* Slices for each thread from which cutting C is faster than that, if the operands stay in the last cache. */
-#define HX__CUT_SLICES 8u
 
 /* ---- Threads (api/offload.c, plan/threads.c) */
 

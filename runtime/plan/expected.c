@@ -169,7 +169,7 @@ static void sort_by_rate(hx__plan_snapshot *s) {
 void hx__expect_company(hx__plan_snapshot *s, const hx__estimate *cpu_beside) {
   hx__cost_inputs *const p = &s->inputs;
   sort_by_rate(s);
-  p->no_split = hx__shares_by_panels(s->work, s->threads, s->l3_bytes);
+  p->no_split = hx__shares_by_panels(s->work, s->threads);
   for (size_t i = 0; i < p->devices; i++) hx__reconcile(&p->device[i].alone, &p->device[i].beside);
   p->cpu_beside = *cpu_beside;
   if (!cpu_beside->samples) {

@@ -102,6 +102,6 @@ void hx__plan_make(const hx__plan_snapshot *s, hx__plan *plan, hx__decision *dec
   else
     plan_by_share(s, plan);
   plan->cpu_works = plan->cpu_works || plan->devices == 0;
-  plan->cpu_by_panels = hx__shares_by_panels(s->work, plan->threads, s->l3_bytes);
+  plan->cpu_by_panels = hx__shares_by_panels(s->work, plan->threads);
   make_keys(&s->key, plan);
 }

@@ -44,7 +44,6 @@ typedef struct hx__plan_snapshot {
   unsigned threads;      /* for the CPU's part */
   unsigned copy_threads; /* how many fewer they are beside devices */
   bool learns;           /* devices may take part in calls of this context, so that calls are worth measuring */
-  size_t l3_bytes;       /* 0: not known */
   uint64_t date_s;       /* hx__date_s */
   hx__rate_key key;      /* hx__task_key */
   double break_even_ns;  /* hx__break_even_ns of the usable devices */

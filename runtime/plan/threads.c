@@ -72,21 +72,10 @@ unsigned hx__copy_threads_of(const hx__plan_snapshot *s) {
   return copiers < s->threads / THREADS_A_COPIER ? copiers : s->threads / THREADS_A_COPIER;
 }
 
-/* Whether cutting C pays. For each part of C a thread reads all of one operand, so both operands have to stay in the
- * last cache. */
-static bool cutting_pays(const hx__work *w, unsigned threads, size_t l3_bytes) {
-  const size_t bytes = (w->gemm.m + w->gemm.n) * w->gemm.k * sizeof(float);
-  return w->slices >= (size_t)HX__CUT_SLICES * threads && (l3_bytes == 0 || bytes <= l3_bytes);
-}
-
-bool hx__may_share_by_panels(const hx__work *w, unsigned threads) {
+bool hx__shares_by_panels(const hx__work *w, unsigned threads) {
   const hx__gemm *const g = &w->gemm;
   const bool fits = w->matmul && !w->by_products && threads >= 2 && g->m <= HX__SMALL_SIDE && g->n <= HX__SMALL_SIDE;
   if (!fits || g->m * g->n == 0 || g->alpha == 0) return false;
   const size_t panels = (g->k + HX__PANEL - 1) / HX__PANEL;
   return panels >= HX__LONG_K / HX__PANEL && panels >= threads;
-}
-
-bool hx__shares_by_panels(const hx__work *w, unsigned threads, size_t l3_bytes) {
-  return hx__may_share_by_panels(w, threads) && !cutting_pays(w, threads, l3_bytes);
 }

@@ -24,9 +24,7 @@ size_t hx__products_at_once(const hx__work *batch, size_t count, unsigned thread
 /* How many threads fewer the CPU's part uses, so that threads that copy for devices behind a link have cores. */
 unsigned hx__copy_threads_of(const hx__plan_snapshot *snapshot);
 
-/* Whether `threads` threads share a product that the CPU computes alone by panels of k instead of by parts of C.
- * hx__may_share_by_panels is true if that is the case for some size of the last cache. */
-bool hx__may_share_by_panels(const hx__work *work, unsigned threads);
-bool hx__shares_by_panels(const hx__work *work, unsigned threads, size_t l3_bytes);
+/* Whether `threads` threads share a product that the CPU computes alone by panels of k instead of by parts of C. */
+bool hx__shares_by_panels(const hx__work *work, unsigned threads);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The CPU matrix product of every ISA that this machine has, against the scalar definition of docs/ARITHMETIC.md, as
  * integers: shapes around every tile and panel boundary, strides, alpha and beta, kinds of data, pointer shifts,
- * blocks forced small, operands packed here or ahead, blocks of rows and columns that share one, no scratch, operands
- * that end at an inaccessible page, canaries in every gap of C and behind every buffer.
+ * blocks forced small, operands packed here or ahead, blocks of rows and columns that share one, panels stored apart,
+ * no scratch, operands that end at an inaccessible page, canaries in every gap of C and behind every buffer.
  *
  *     cpu_gemm_test [cases [seed]] */
 #define _GNU_SOURCE
@@ -179,7 +179,8 @@ static bool multiply(const hx__cpu_kernels *kernels, const char *isa, const hx__
       part.m = count, part.c += first * part.ldc;
       if (part.a) part.a += first * part.a_rs;
     }
-    if (!a && !b && part.m && part.n && part.k && part.alpha != 0 && random_below(2) && kernels->gemm_direct(&part))
+    if (!a && !b && !part.apart && part.m && part.n && part.k && part.alpha != 0 && random_below(2) &&
+        kernels->gemm_direct(&part))
       continue;
     const size_t bytes = kernels->gemm_scratch_bytes(blocking, part.m, part.n, part.k);
     unsigned char *const scratch = buffer(bytes);
@@ -237,6 +238,35 @@ static bool run_case(const hx__cpu_kernels *kernels, const char *isa, uint32_t *
   return true;
 }
 
+/* Panels that are stored apart instead of being added, as threads share a long k. */
+static bool run_panels(const hx__cpu_kernels *kernels, const char *isa, uint32_t *want) {
+  static const size_t depths[] = {511, 512, 513, 1024, 1500, 2600};
+  const data_kind kind = (data_kind)random_below(KINDS);
+  hx__gemm g = {.m = 1 + random_below(128), .n = 1 + random_below(128), .k = depths[random_below(COUNT(depths))]};
+  while (g.m * g.n * g.k > 1000000) *(g.m > g.n ? &g.m : &g.n) /= 2;
+  g.alpha = 1;
+  g.ldc = g.n + random_below(3);
+  g.apart = g.m * g.ldc + random_below(20);
+  const size_t a_count = strides(g.m, g.k, &g.a_rs, &g.a_cs), b_count = strides(g.k, g.n, &g.b_rs, &g.b_cs);
+  const size_t c_count = (g.k - 1) / HX__PANEL * g.apart + (g.m - 1) * g.ldc + g.n;
+  float *const a = place_operand(OPERAND_A, a_count, random_below(2)), *const b = place_operand(OPERAND_B, b_count,
+                                                                                                random_below(2));
+  for (size_t i = 0; i < a_count; i++) a[i] = random_value(kind);
+  for (size_t i = 0; i < b_count; i++) b[i] = random_value(kind);
+  g.a = a, g.b = b, g.c = place_operand(OPERAND_C, c_count, random_below(2));
+  fill_canaries(&g, c_count, want);
+  for (size_t p = 0; p < g.k; p += HX__PANEL) {
+    hx__gemm panel = g;
+    panel.a += p * g.a_cs, panel.b += p * g.b_rs, panel.k = g.k - p < HX__PANEL ? g.k - p : HX__PANEL;
+    for (size_t i = 0; i < g.m; i++) {
+      for (size_t j = 0; j < g.n; j++)
+        want[p / HX__PANEL * g.apart + i * g.ldc + j] = bits_of_float(reference(&panel, i, j, 0));
+    }
+  }
+  const hx__gemm_blocking blocking = kernels->gemm_blocking(1 << 20);
+  return multiply(kernels, isa, &g, blocking, WHOLE) && c_is_right(&g, want, isa, "panels", c_count, blocking);
+}
+
 /* Tests `store` alone: it stores a block t, or one value, in C. */
 static bool run_store(const hx__cpu_kernels *kernels, const char *isa, uint32_t *want) {
   static const float betas[] = {0, -0.0f, 1, -0.75f};
@@ -281,7 +311,8 @@ int main(int argc, char **argv) {
     rng_state = seed;
     for (size_t i = 0; i < cases && failed < 10; i++, done++) {
       const uint64_t state = rng_state;
-      if (!run_case(kernels, isa, want, old) || (i % 8 == 0 && !run_store(kernels, isa, want))) {
+      if (!run_case(kernels, isa, want, old) || (i % 8 == 0 && !run_store(kernels, isa, want)) ||
+          (i % 4 == 0 && !run_panels(kernels, isa, want))) {
         failed++;
         printf("  case %zu, generator at %llu\n", i, (unsigned long long)state);
       }

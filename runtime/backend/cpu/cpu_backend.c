@@ -139,7 +139,7 @@ static void return_scratch(cpu_stream *stream, scratch *s) {
  * product cannot be abandoned. */
 static void compute_product(cpu_stream *stream, const hx__request *request, hx__gemm g, size_t first) {
   const hx__cpu_kernels *const cpu = stream->kernels;
-  if (!request->packed && g.k && g.alpha != 0 && cpu->gemm_direct(&g)) return;
+  if (!request->packed && !g.apart && g.k && g.alpha != 0 && cpu->gemm_direct(&g)) return;
   const hx__gemm_blocking blocking = cpu->gemm_blocking(hx__topo_get()->l2_bytes);
   const size_t bytes = cpu->gemm_scratch_bytes(blocking, g.m, g.n, g.k);
   scratch *const s = bytes ? take_scratch(stream, bytes) : NULL;

@@ -103,7 +103,18 @@ double hx__cl_time_product(hx__cl_device *d, unsigned need, size_t side, int tim
   float *const c = calloc(side * side, sizeof *c);
   uint64_t least = 0;
   if (stream && x && c) {
-    const hx__gemm g = {side, side, side, (float *)x, (float *)x, side, 1, side, 1, c, side, 1.0f, 0.0f, 0};
+    const hx__gemm g = {.m = side,
+                        .n = side,
+                        .k = side,
+                        .a = (float *)x,
+                        .b = (float *)x,
+                        .a_rs = side,
+                        .a_cs = 1,
+                        .b_rs = side,
+                        .b_cs = 1,
+                        .c = c,
+                        .ldc = side,
+                        .alpha = 1.0f};
     const hx__work work = {.matmul = true, .slices = side, .gemm = g};
     const hx__memory_mode mode = d->base.zero_copy & 1u << HX__MEMORY_HOSTPTR ? HX__MEMORY_HOSTPTR : HX__MEMORY_COPY;
     const hx__array array = {.p = x, .rows = side, .cols = side, .ld = side, .mode = mode}, arrays[2] = {array, array};
