@@ -7,11 +7,13 @@
 #define HX_CPU_GEMM_THIN_H
 
 #include "cpu/gemm_pack.h"
+#include "cpu/gemm_slices.h"
 #include "cpu/gemm_store.h"
 #include "cpu/gemm_wide.h"
 #include "runtime/base/thresholds.h"
 
 #define THIN_SUMS ((size_t)32 * 1024)          /* floats of a block of sums, at least a strip */
+#define THIN_CHAINS ((size_t)32 * 1024)        /* floats of chains between slices of a panel */
 #define THIN_VECTOR_FLOATS ((size_t)64 * 1024) /* the same of the vector operand, 256 KiB, at least a panel */
 
 /* The product or its transpose. Either c_rs or c_cs is 1. */
@@ -51,15 +53,17 @@ static void thin_store(const thin *t, size_t panel, const float *s, size_t lds, 
   store_scaled(turned, mr, nr, mr, c, t->c_cs, t->alpha, t->beta);
 }
 
-/* Computes one panel, from p on, of a tile at (i, j). */
-GEMM_INLINE void thin_tile(const thin *t, tile_fn *fn, tile_args *args, size_t i, size_t j, size_t mr, size_t p) {
+/* Computes a tile at (i, j) of one panel, which has kc rows from p on, or a slice of it. ends: with it the panel ends.
+ */
+GEMM_INLINE void thin_tile(const thin *t, tile_fn *fn, tile_args *args, size_t i, size_t j, size_t mr, size_t p,
+                           size_t kc, bool ends) {
   const size_t panel = t->apart ? p / HX__PANEL : 0;
-  const bool beside = thin_beside(t), last = t->apart || p + args->k == t->k;
+  const bool beside = thin_beside(t), last = t->apart || p + kc == t->k;
   args->d = t->sums + (i - t->i0) * t->lds + (j - t->j0) + (beside ? 0 : panel * t->apart);
   args->ldd = t->lds;
   args->add = p != 0 && !t->apart;
   fn(args);
-  if (last && (beside || t->alpha != 1)) thin_store(t, panel, args->d, t->lds, i, j, mr, args->nr);
+  if (ends && last && (beside || t->alpha != 1)) thin_store(t, panel, args->d, t->lds, i, j, mr, args->nr);
 }
 
 GEMM_INLINE void thin_block(thin *t, size_t i0, size_t j0, size_t width, float *scratch) {
@@ -102,8 +106,65 @@ static void thin_b_in_place(thin *t, float *scratch) {
               .k = kc, .a = strip, .a_rs = 1, .a_cs = GEMM_MR, .b = b, .b_rs = t->b_rs, .nr = nr, .walk = &walk};
           tile_fn *const fn =
               (GEMM_WALKS || i == 0) && nr == GEMM_NR ? tile_ahead[mr - 1] : tile_table[tile_vectors(nr) - 1][mr - 1];
-          thin_tile(t, fn, &args, i, j, mr, p);
+          thin_tile(t, fn, &args, i, j, mr, p, kc, true);
         }
+      }
+    }
+  }
+}
+
+/* One panel, from p on, of the columns [j0, j1), full strips: slice by slice of its rows, so that a strip that is
+ * walked over is still in L2 when it is used. near: room for a slice of a strip. */
+static void thin_slices(thin *t, size_t p, size_t kc, size_t j0, size_t j1, const float *pa, float *chains,
+                        float *near) {
+  const size_t depth = slice_rows(t->b_rs), first = tile_rows(t->m), walker = first < t->m ? first : 0;
+  for (size_t q = 0, rows; q < kc; q += rows) {
+    const float *const b = t->b + (p + q) * t->b_rs;
+    rows = least(kc - q, depth);
+    for (size_t j = j0; j < j1; j += GEMM_NR) {
+      const float *const next = j + GEMM_NR < j1 ? b + j : b + rows * t->b_rs + j0 - GEMM_NR, *strip = pa + q * GEMM_MR;
+      float *chain = chains + (j - j0) * t->m;
+      tile_walk walk = thin_next_strip(next, t->b_rs, 1);
+      tile_args args = {.k = rows, .a_rs = 1, .a_cs = GEMM_MR, .nr = GEMM_NR, .begins = q == 0, .ends = q + rows == kc};
+      for (size_t i = 0, mr; i < t->m; i += mr, strip += GEMM_MR * kc, chain += mr * GEMM_NR) {
+        mr = tile_rows(t->m - i);
+        args.a = strip;
+        args.b = i ? near : b + j;
+        args.b_rs = i ? GEMM_NR : t->b_rs;
+        args.packed = i == 0 && walker ? near : NULL;
+        args.walk = i == walker ? &walk : NULL;
+        args.chain = chain;
+        thin_tile(t, tile_sliced[mr - 1], &args, i, j, mr, p, kc, args.ends);
+      }
+    }
+  }
+}
+
+/* The same as thin_b_in_place if rows of B share sets of the caches. */
+static void thin_b_in_slices(thin *t, float *scratch) {
+  float near[GEMM_SLICE_ROWS * GEMM_NR] __attribute__((aligned(64)));
+  float *const chains = scratch + thin_sums(t->m, t->n), *const pa = chains + THIN_CHAINS;
+  const size_t fit = least(GEMM_SLICE_COLUMNS, THIN_CHAINS / t->m) / GEMM_NR * GEMM_NR;
+  const size_t block = thin_beside(t) ? THIN_SUMS / t->m / GEMM_NR * GEMM_NR : t->n;
+  for (size_t j0 = 0, nb; j0 < t->n; j0 += nb) {
+    nb = least(t->n - j0, block);
+    const size_t end = j0 + nb, whole = end - nb % GEMM_NR;
+    thin_block(t, 0, j0, round_up(nb, GEMM_NR), scratch);
+    for (size_t p = 0, kc; p < t->k; p += kc) {
+      kc = least(t->k - p, HX__PANEL);
+      pack_a(t->a + p * t->a_cs, t->a_rs, t->a_cs, t->m, kc, pa);
+      for (size_t j = j0; j < whole; j += fit) thin_slices(t, p, kc, j, least(whole, j + fit), pa, chains, near);
+      const float *strip = pa;
+      for (size_t i = 0, mr; i < t->m && whole < end; i += mr, strip += GEMM_MR * kc) { /* the last columns */
+        mr = tile_rows(t->m - i);
+        tile_args args = {.k = kc,
+                          .a = strip,
+                          .a_rs = 1,
+                          .a_cs = GEMM_MR,
+                          .b = t->b + p * t->b_rs + whole,
+                          .b_rs = t->b_rs,
+                          .nr = end - whole};
+        thin_tile(t, tile_table[tile_vectors(end - whole) - 1][mr - 1], &args, i, whole, mr, p, kc, true);
       }
     }
   }
@@ -175,7 +236,7 @@ static void thin_a_in_place(thin *t, float *scratch) {
                               .walk = j != 0 || fetches_b ? &of_b : &of_a};
             const bool walks = nr == width_of_strip && (j == 0 || more) && (vectors > 1 ? pairs_walk : singles_walk);
             tile_fn *const fn = (walks ? tile_rows_ahead : tile_table)[vectors - 1][mr - 1];
-            thin_tile(t, fn, &args, i, j, mr, p);
+            thin_tile(t, fn, &args, i, j, mr, p, kc, true);
           }
         }
       }
@@ -187,14 +248,18 @@ static size_t thin_scratch_floats(size_t m, size_t n, size_t k) {
   const size_t width =
       round_up(least(m > n ? m : n, HX__SMALL_SIDE), GEMM_NR) + GEMM_MR; /* Either may be the vector operand. */
   const size_t near = width * least(k, THIN_VECTOR_FLOATS), panel = width * least(k, HX__PANEL);
-  return thin_sums(m, n) + (near < THIN_VECTOR_FLOATS ? near : panel > THIN_VECTOR_FLOATS ? panel : THIN_VECTOR_FLOATS);
+  return thin_sums(m, n) + THIN_CHAINS +
+         (near < THIN_VECTOR_FLOATS    ? near
+          : panel > THIN_VECTOR_FLOATS ? panel
+                                       : THIN_VECTOR_FLOATS);
 }
 
-/* The rows of C up to which rows of B are read in place. Rows that are a multiple of 4 KB apart share sets of L1 and
- * L2, which have fewer lines than a panel has rows: each tile of rows reads them again from a later cache, and from 16
- * KB on a strip that is prefetched is lost before it is used (docs/measurements/cpu-thin.tsv). */
+/* The rows of C up to which rows of B are read in place. Rows that are a multiple of 4 KB apart and have no slices
+ * share sets of L1 and L2, which have fewer lines than a panel has rows: each tile of rows reads them again from a
+ * later cache, and from 16 KB on a strip that is prefetched is lost before it is used (docs/measurements/cpu-thin.tsv).
+ */
 static size_t thin_rows(const hx__gemm *g) {
-  if (g->n <= g->m || g->b_cs != 1 || g->b_rs % 1024) return HX__THIN_ROWS;
+  if (g->n <= g->m || g->b_cs != 1 || g->b_rs % 1024 || has_slices(g->b_rs, g->k)) return HX__THIN_ROWS;
   return g->b_rs % 4096 ? 2 * GEMM_MR : 0;
 }
 
@@ -240,7 +305,9 @@ static void gemm_thin(const hx__gemm *g, float *scratch) {
     t.a = g->b, t.a_rs = g->b_cs, t.a_cs = g->b_rs;
     t.b = g->a, t.b_rs = g->a_cs, t.b_cs = g->a_rs;
   }
-  if (thin_reads_b_in_place(g, swap))
+  if (thin_reads_b_in_place(g, swap) && has_slices(t.b_rs, t.k))
+    thin_b_in_slices(&t, scratch);
+  else if (thin_reads_b_in_place(g, swap))
     thin_b_in_place(&t, scratch);
   else
     thin_a_in_place(&t, scratch);

@@ -68,6 +68,8 @@ typedef struct tile_args {
   const float *next; /* tile_packed_ahead: the data to prefetch, */
   size_t next_step;  /* and how many floats of it in each step of k */
   tile_walk *walk;   /* tiles that walk: what to prefetch; left where the tile ends */
+  float *chain;      /* tiles of slices: the chains so far, in rows of GEMM_NR; */
+  bool begins, ends; /* whether the chains begin with this slice, and end with it */
 } tile_args;
 
 typedef void tile_fn(const tile_args *t);
@@ -82,14 +84,18 @@ typedef struct tile_sums {
 } tile_sums;
 
 /* What a tile does besides multiplying: prefetches its own packed operands into L1; also prefetches its part of a block
- * of B that is needed later into L2, a little in each step; packs its strip of B; or goes on with a walk. */
+ * of B that is needed later into L2, a little in each step; packs its strip of B; goes on with a walk; or computes
+ * a slice of the panel, whose chains go on from those in memory, and does nothing else, packs or walks. */
 typedef enum tile_ahead_work {
   TILE_NOTHING_AHEAD,
   TILE_FETCHES_ROWS,
   TILE_FETCHES_BLOCK,
   TILE_PACKS,
   TILE_WALKS,
-  TILE_WALKS_LINES
+  TILE_WALKS_LINES,
+  TILE_SLICES,
+  TILE_SLICES_PACKS,
+  TILE_SLICES_WALKS
 } tile_ahead_work;
 
 /* The chains of a tile. mr, nv, end and ahead are constants in every call. Rows are addressed in groups of three,
@@ -97,7 +103,6 @@ typedef enum tile_ahead_work {
 GEMM_INLINE void tile_chains(const tile_args *t, const size_t mr, const size_t nv, const tile_end end,
                              const size_t a_rs, const size_t a_cs, const size_t b_rs, const tile_ahead_work ahead,
                              tile_sums *s) {
-  float *out = ahead == TILE_PACKS ? t->packed : NULL;
   const float *row[(GEMM_TALL + 2) / 3], *b = t->b;
   const size_t whole = end == TILE_FULL ? nv : nv - 1, full = end == TILE_HALF ? nv - 1 : nv,
                rest = t->nr - (nv - 1) * GEMM_VL;
@@ -105,10 +110,14 @@ GEMM_INLINE void tile_chains(const tile_args *t, const size_t mr, const size_t n
   const vh_mask half_mask = vh_mask_of(end == TILE_HALF ? rest : 1);
   GEMM_UNROLL for (size_t g = 0; 3 * g < mr; g++) row[g] = t->a + 3 * g * a_rs;
   GEMM_UNROLL for (size_t i = 0; i < mr; i++) {
-    GEMM_UNROLL for (size_t v = 0; v < full; v++) s->acc[i][v] = (vf){0};
+    GEMM_UNROLL for (size_t v = 0; v < full; v++) {
+      s->acc[i][v] = ahead >= TILE_SLICES && !t->begins ? vf_load(t->chain + i * GEMM_NR + v * GEMM_VL) : (vf){0};
+    }
     s->half[i] = (vh){0};
   }
-  const bool walks = ahead == TILE_WALKS || ahead == TILE_WALKS_LINES;
+  const bool walks = ahead == TILE_WALKS || ahead == TILE_WALKS_LINES || ahead == TILE_SLICES_WALKS;
+  const bool packs = ahead == TILE_PACKS || ahead == TILE_SLICES_PACKS;
+  float *out = packs ? t->packed : NULL;
   const tile_walk walk = walks ? *t->walk : (tile_walk){0};
   const float *next = walks ? walk.next : t->next;
   size_t left = walk.left;
@@ -122,7 +131,8 @@ GEMM_INLINE void tile_chains(const tile_args *t, const size_t mr, const size_t n
       next += t->next_step;
     }
     if (walks) {
-      for (size_t v = 0; v < (ahead == TILE_WALKS ? nv * GEMM_VL : 16); v += 16) __builtin_prefetch(next + v, 0, 2);
+      for (size_t v = 0; v < (ahead == TILE_WALKS_LINES ? 16 : nv * GEMM_VL); v += 16)
+        __builtin_prefetch(next + v, 0, 2);
       next += --left ? walk.step : walk.wrap;
       left = left ? left : walk.turns;
     }
@@ -131,8 +141,9 @@ GEMM_INLINE void tile_chains(const tile_args *t, const size_t mr, const size_t n
     GEMM_UNROLL for (size_t v = 0; v < whole; v++) bv[v] = vf_load(b + v * GEMM_VL);
     if (end == TILE_PART) bv[nv - 1] = vf_load_mask(b + whole * GEMM_VL, mask);
     if (end == TILE_HALF) bh = vh_load_mask(b + whole * GEMM_VL, half_mask);
-    if (ahead == TILE_PACKS) {
-      for (size_t v = 0; v < nv * GEMM_VL; v += 16) __builtin_prefetch(b + GEMM_AHEAD * b_rs + v, 0, 2);
+    if (packs) {
+      for (size_t v = 0; ahead == TILE_PACKS && v < nv * GEMM_VL; v += 16)
+        __builtin_prefetch(b + GEMM_AHEAD * b_rs + v, 0, 2);
       GEMM_UNROLL for (size_t v = 0; v < nv; v++) vf_store(out + v * GEMM_VL, bv[v]);
       out += nv * GEMM_VL;
     }
