@@ -7,7 +7,7 @@
 
 #include "cpu/gemm_dots.h"
 #include "cpu/gemm_pack.h"
-#include "cpu/gemm_slices.h"
+#include "cpu/gemm_bands.h"
 #include "cpu/gemm_store.h"
 #include "runtime/base/thresholds.h"
 
@@ -112,10 +112,10 @@ static size_t rows_scratch_floats(size_t m, size_t n, size_t k) {
 }
 
 /* A tile would read a line or two of a row of B and go on to the next row. If these share sets of the caches, what was
- * prefetched is lost, so rows are read one after the other, unless they are read in slices. */
+ * prefetched is lost, so rows are read one after the other, unless they are read in bands. */
 static bool rows_shared(const hx__gemm *g) {
   return g->m > GEMM_ROWS && g->m <= GEMM_ROWS_SHARED && g->n > GEMM_ROWS && g->b_cs == 1 && g->b_rs % 1024 == 0 &&
-         !has_slices(g->b_rs, g->k) &&
+         !has_bands(g->b_rs, g->k) &&
          g->n * g->k > HX__NEAR_FLOATS; /* B is an array, so this does not overflow; k may be 0 */
 }
 

@@ -7,13 +7,13 @@
 #define HX_CPU_GEMM_THIN_H
 
 #include "cpu/gemm_pack.h"
-#include "cpu/gemm_slices.h"
+#include "cpu/gemm_bands.h"
 #include "cpu/gemm_store.h"
 #include "cpu/gemm_wide.h"
 #include "runtime/base/thresholds.h"
 
 #define THIN_SUMS ((size_t)32 * 1024)          /* floats of a block of sums, at least a strip */
-#define THIN_CHAINS ((size_t)32 * 1024)        /* floats of chains between slices of a panel */
+#define THIN_CHAINS ((size_t)32 * 1024)        /* floats of chains between bands of a panel */
 #define THIN_VECTOR_FLOATS ((size_t)64 * 1024) /* the same of the vector operand, 256 KiB, at least a panel */
 
 /* The product or its transpose. Either c_rs or c_cs is 1. */
@@ -53,7 +53,7 @@ static void thin_store(const thin *t, size_t panel, const float *s, size_t lds, 
   store_scaled(turned, mr, nr, mr, c, t->c_cs, t->alpha, t->beta);
 }
 
-/* Computes a tile at (i, j) of one panel, which has kc rows from p on, or a slice of it. ends: with it the panel ends.
+/* Computes a tile at (i, j) of one panel, which has kc rows from p on, or a band of it. ends: with it the panel ends.
  */
 GEMM_INLINE void thin_tile(const thin *t, tile_fn *fn, tile_args *args, size_t i, size_t j, size_t mr, size_t p,
                            size_t kc, bool ends) {
@@ -113,11 +113,11 @@ static void thin_b_in_place(thin *t, float *scratch) {
   }
 }
 
-/* One panel, from p on, of the columns [j0, j1), full strips: slice by slice of its rows, so that a strip that is
- * walked over is still in L2 when it is used. near: room for a slice of a strip. */
-static void thin_slices(thin *t, size_t p, size_t kc, size_t j0, size_t j1, const float *pa, float *chains,
-                        float *near) {
-  const size_t depth = slice_rows(t->b_rs), first = tile_rows(t->m), walker = first < t->m ? first : 0;
+/* One panel, from p on, of the columns [j0, j1), full strips: band by band of its rows, so that a strip that is
+ * walked over is still in L2 when it is used. near: room for a band of a strip. */
+static void thin_bands(thin *t, size_t p, size_t kc, size_t j0, size_t j1, const float *pa, float *chains,
+                       float *near) {
+  const size_t depth = band_rows(t->b_rs), first = tile_rows(t->m), walker = first < t->m ? first : 0;
   for (size_t q = 0, rows; q < kc; q += rows) {
     const float *const b = t->b + (p + q) * t->b_rs;
     rows = least(kc - q, depth);
@@ -134,17 +134,17 @@ static void thin_slices(thin *t, size_t p, size_t kc, size_t j0, size_t j1, cons
         args.packed = i == 0 && walker ? near : NULL;
         args.walk = i == walker ? &walk : NULL;
         args.chain = chain;
-        thin_tile(t, tile_sliced[mr - 1], &args, i, j, mr, p, kc, args.ends);
+        thin_tile(t, tile_banded[mr - 1], &args, i, j, mr, p, kc, args.ends);
       }
     }
   }
 }
 
 /* The same as thin_b_in_place if rows of B share sets of the caches. */
-static void thin_b_in_slices(thin *t, float *scratch) {
-  float near[GEMM_SLICE_ROWS * GEMM_NR] __attribute__((aligned(64)));
+static void thin_b_in_bands(thin *t, float *scratch) {
+  float near[GEMM_BAND_ROWS * GEMM_NR] __attribute__((aligned(64)));
   float *const chains = scratch + thin_sums(t->m, t->n), *const pa = chains + THIN_CHAINS;
-  const size_t fit = least(GEMM_SLICE_COLUMNS, THIN_CHAINS / t->m) / GEMM_NR * GEMM_NR;
+  const size_t fit = least(GEMM_BAND_COLUMNS, THIN_CHAINS / t->m) / GEMM_NR * GEMM_NR;
   const size_t block = thin_beside(t) ? THIN_SUMS / t->m / GEMM_NR * GEMM_NR : t->n;
   for (size_t j0 = 0, nb; j0 < t->n; j0 += nb) {
     nb = least(t->n - j0, block);
@@ -153,7 +153,7 @@ static void thin_b_in_slices(thin *t, float *scratch) {
     for (size_t p = 0, kc; p < t->k; p += kc) {
       kc = least(t->k - p, HX__PANEL);
       pack_a(t->a + p * t->a_cs, t->a_rs, t->a_cs, t->m, kc, pa);
-      for (size_t j = j0; j < whole; j += fit) thin_slices(t, p, kc, j, least(whole, j + fit), pa, chains, near);
+      for (size_t j = j0; j < whole; j += fit) thin_bands(t, p, kc, j, least(whole, j + fit), pa, chains, near);
       const float *strip = pa;
       for (size_t i = 0, mr; i < t->m && whole < end; i += mr, strip += GEMM_MR * kc) { /* the last columns */
         mr = tile_rows(t->m - i);
@@ -254,12 +254,12 @@ static size_t thin_scratch_floats(size_t m, size_t n, size_t k) {
                                        : THIN_VECTOR_FLOATS);
 }
 
-/* The rows of C up to which rows of B are read in place. Rows that are a multiple of 4 KB apart and have no slices
+/* The rows of C up to which rows of B are read in place. Rows that are a multiple of 4 KB apart and have no bands
  * share sets of L1 and L2, which have fewer lines than a panel has rows: each tile of rows reads them again from a
  * later cache, and from 16 KB on a strip that is prefetched is lost before it is used (docs/measurements/cpu-thin.tsv).
  */
 static size_t thin_rows(const hx__gemm *g) {
-  if (g->n <= g->m || g->b_cs != 1 || g->b_rs % 1024 || has_slices(g->b_rs, g->k)) return HX__THIN_ROWS;
+  if (g->n <= g->m || g->b_cs != 1 || g->b_rs % 1024 || has_bands(g->b_rs, g->k)) return HX__THIN_ROWS;
   return g->b_rs % 4096 ? 2 * GEMM_MR : 0;
 }
 
@@ -305,8 +305,8 @@ static void gemm_thin(const hx__gemm *g, float *scratch) {
     t.a = g->b, t.a_rs = g->b_cs, t.a_cs = g->b_rs;
     t.b = g->a, t.b_rs = g->a_cs, t.b_cs = g->a_rs;
   }
-  if (thin_reads_b_in_place(g, swap) && has_slices(t.b_rs, t.k))
-    thin_b_in_slices(&t, scratch);
+  if (thin_reads_b_in_place(g, swap) && has_bands(t.b_rs, t.k))
+    thin_b_in_bands(&t, scratch);
   else if (thin_reads_b_in_place(g, swap))
     thin_b_in_place(&t, scratch);
   else

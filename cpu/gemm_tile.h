@@ -68,8 +68,8 @@ typedef struct tile_args {
   const float *next; /* tile_packed_ahead: the data to prefetch, */
   size_t next_step;  /* and how many floats of it in each step of k */
   tile_walk *walk;   /* tiles that walk: what to prefetch; left where the tile ends */
-  float *chain;      /* tiles of slices: the chains so far, in rows of GEMM_NR; */
-  bool begins, ends; /* whether the chains begin with this slice, and end with it */
+  float *chain;      /* tiles of bands: the chains so far, in rows of GEMM_NR; */
+  bool begins, ends; /* whether the chains begin with this band, and end with it */
 } tile_args;
 
 typedef void tile_fn(const tile_args *t);
@@ -85,7 +85,7 @@ typedef struct tile_sums {
 
 /* What a tile does besides multiplying: prefetches its own packed operands into L1; also prefetches its part of a block
  * of B that is needed later into L2, a little in each step; packs its strip of B; goes on with a walk; or computes
- * a slice of the panel, whose chains go on from those in memory, and does nothing else, packs or walks. */
+ * a band of the panel, whose chains go on from those in memory, and does nothing else, packs or walks. */
 typedef enum tile_ahead_work {
   TILE_NOTHING_AHEAD,
   TILE_FETCHES_ROWS,
@@ -93,9 +93,9 @@ typedef enum tile_ahead_work {
   TILE_PACKS,
   TILE_WALKS,
   TILE_WALKS_LINES,
-  TILE_SLICES,
-  TILE_SLICES_PACKS,
-  TILE_SLICES_WALKS
+  TILE_BANDS,
+  TILE_BANDS_PACKS,
+  TILE_BANDS_WALKS
 } tile_ahead_work;
 
 /* The chains of a tile. mr, nv, end and ahead are constants in every call. Rows are addressed in groups of three,
@@ -111,12 +111,12 @@ GEMM_INLINE void tile_chains(const tile_args *t, const size_t mr, const size_t n
   GEMM_UNROLL for (size_t g = 0; 3 * g < mr; g++) row[g] = t->a + 3 * g * a_rs;
   GEMM_UNROLL for (size_t i = 0; i < mr; i++) {
     GEMM_UNROLL for (size_t v = 0; v < full; v++) {
-      s->acc[i][v] = ahead >= TILE_SLICES && !t->begins ? vf_load(t->chain + i * GEMM_NR + v * GEMM_VL) : (vf){0};
+      s->acc[i][v] = ahead >= TILE_BANDS && !t->begins ? vf_load(t->chain + i * GEMM_NR + v * GEMM_VL) : (vf){0};
     }
     s->half[i] = (vh){0};
   }
-  const bool walks = ahead == TILE_WALKS || ahead == TILE_WALKS_LINES || ahead == TILE_SLICES_WALKS;
-  const bool packs = ahead == TILE_PACKS || ahead == TILE_SLICES_PACKS;
+  const bool walks = ahead == TILE_WALKS || ahead == TILE_WALKS_LINES || ahead == TILE_BANDS_WALKS;
+  const bool packs = ahead == TILE_PACKS || ahead == TILE_BANDS_PACKS;
   float *out = packs ? t->packed : NULL;
   const tile_walk walk = walks ? *t->walk : (tile_walk){0};
   const float *next = walks ? walk.next : t->next;

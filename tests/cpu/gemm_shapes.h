@@ -92,10 +92,10 @@ static void wide_shape(hx__gemm *g) {
   if (random_below(3)) g->a_rs = g->k + random_below(3), g->a_cs = 1; /* else any strides */
 }
 
-/* Rows of B 4 to 64 KiB apart, which are read in slices of 16 to 64, or 68 KiB, which are not; C is a block wide, or
+/* Rows of B 4 to 64 KiB apart, which are read in bands of 16 to 64, or 68 KiB, which are not; C is a block wide, or
  * more.
  */
-static void sliced_shape(hx__gemm *g) {
+static void banded_shape(hx__gemm *g) {
   static const size_t rows[] = {5, 8, 9, 14, 15, 28, 29, 31, 64, 96, 97}, apart[] = {1, 2, 3, 4, 8, 16, 17};
   static const size_t columns[] = {130, 160, 255, 300, 700, 1023}, depths[] = {15, 17, 33, 64, 65, 130, 513, 600};
   g->b_rs = 1024 * apart[random_below(COUNT(apart))], g->b_cs = 1;
@@ -137,7 +137,7 @@ static void random_shape(hx__gemm *g, const hx__cpu_kernels *kernels) {
     return;
   }
   if (random_below(40) == 0) {
-    sliced_shape(g);
+    banded_shape(g);
     return;
   }
   if (random_below(80) == 0) {

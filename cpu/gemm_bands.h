@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Bands of a panel of B whose rows share sets of the caches, as those of a matrix with 1024, 2048 or 4096 columns do.
+ * L1 and L2 have fewer lines in a set than a panel has rows, and the buffers of page translations fewer entries, so a
+ * strip that is prefetched is lost before it is used. A band has so few rows that it stays. The chains of fma stop at
+ * its end and go on with the next one: docs/measurements/cpu-bands.tsv. */
+#ifndef HX_CPU_GEMM_BANDS_H
+#define HX_CPU_GEMM_BANDS_H
+
+#include "cpu/cpu.h"
+#include "cpu/gemm_tile.h"
+
+#define GEMM_BAND_ROWS ((size_t)64)
+#define GEMM_BAND_APART ((size_t)4096)   /* floats between rows; if they are farther apart, a band has fewer */
+#define GEMM_BAND_LEAST ((size_t)16)     /* rows; with fewer, chains would be stored too often */
+#define GEMM_BAND_COLUMNS ((size_t)1024) /* of a block of bands: 4 KiB, a page */
+
+/* The rows of a band if those of B share sets: half of the lines of a set of L2 have room for as many. 0: they do not,
+ * or bands do not pay. Not on AMD's cores, on which they were never measured. */
+GEMM_INLINE size_t band_rows(size_t b_rs) {
+  const size_t most = GEMM_BAND_ROWS * GEMM_BAND_APART;
+  if (b_rs == 0 || b_rs % 1024 != 0 || b_rs > most / GEMM_BAND_LEAST || hx__cpu_prefetches()) return 0;
+  return b_rs > GEMM_BAND_APART ? most / b_rs : GEMM_BAND_ROWS;
+}
+
+/* Whether B is read band by band. */
+GEMM_INLINE bool has_bands(size_t b_rs, size_t k) {
+  const size_t rows = band_rows(b_rs);
+  return rows && k > rows;
+}
+
+/* Tiles of a band, with A packed. The first of several packs its part of the strip, which shares a set of L1 in place;
+ * the second, or the only one, walks. Sums that are stored and loaded again have the same bits. */
+#define GEMM_TILE_BANDED(mr, nv)                                                                                    \
+  static void tile_banded_##mr(const tile_args *t) {                                                                \
+    tile_sums s;                                                                                                    \
+    if (t->packed)                                                                                                  \
+      tile_chains(t, mr, GEMM_NV, TILE_FULL, 1, GEMM_MR, t->b_rs, TILE_BANDS_PACKS, &s);                            \
+    else if (t->walk)                                                                                               \
+      tile_chains(t, mr, GEMM_NV, TILE_FULL, 1, GEMM_MR, t->b_rs, TILE_BANDS_WALKS, &s);                            \
+    else                                                                                                            \
+      tile_chains(t, mr, GEMM_NV, TILE_FULL, 1, GEMM_MR, t->b_rs, TILE_BANDS, &s);                                  \
+    if (t->ends) {                                                                                                  \
+      tile_store(t, mr, GEMM_NV, TILE_FULL, &s);                                                                    \
+      return;                                                                                                       \
+    }                                                                                                               \
+    GEMM_UNROLL for (size_t i = 0; i < mr; i++) {                                                                   \
+      GEMM_UNROLL for (size_t v = 0; v < GEMM_NV; v++) vf_store(t->chain + i * GEMM_NR + v * GEMM_VL, s.acc[i][v]); \
+    }                                                                                                               \
+  }
+#define GEMM_TILE_BANDED_NAME(mr, nv) tile_banded_##mr,
+GEMM_TILE_ROWS(GEMM_TILE_BANDED, )
+static tile_fn *const tile_banded[GEMM_MR] = {GEMM_TILE_ROWS(GEMM_TILE_BANDED_NAME, )}; /* [mr - 1] */
+
+#endif
