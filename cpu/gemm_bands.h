@@ -13,6 +13,7 @@
 #define GEMM_BAND_APART ((size_t)4096)   /* floats between rows; if they are farther apart, a band has fewer */
 #define GEMM_BAND_LEAST ((size_t)16)     /* rows; with fewer, chains would be stored too often */
 #define GEMM_BAND_COLUMNS ((size_t)1024) /* of a block of bands: 4 KiB, a page */
+#define GEMM_BANDED_ROWS ((size_t)32)    /* of C, at most: with more, threads that share B packed are faster */
 
 /* The rows of a band if those of B share sets: half of the lines of a set of L2 have room for as many. 0: they do not,
  * or bands do not pay. Not on AMD's cores, on which they were never measured. */

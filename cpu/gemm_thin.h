@@ -259,7 +259,8 @@ static size_t thin_scratch_floats(size_t m, size_t n, size_t k) {
  * later cache, and from 16 KB on a strip that is prefetched is lost before it is used (docs/measurements/cpu-thin.tsv).
  */
 static size_t thin_rows(const hx__gemm *g) {
-  if (g->n <= g->m || g->b_cs != 1 || g->b_rs % 1024 || has_bands(g->b_rs, g->k)) return HX__THIN_ROWS;
+  if (g->n <= g->m || g->b_cs != 1 || g->b_rs % 1024) return HX__THIN_ROWS;
+  if (has_bands(g->b_rs, g->k)) return GEMM_BANDED_ROWS;
   return g->b_rs % 4096 ? 2 * GEMM_MR : 0;
 }
 

@@ -96,7 +96,7 @@ static void wide_shape(hx__gemm *g) {
  * more.
  */
 static void banded_shape(hx__gemm *g) {
-  static const size_t rows[] = {5, 8, 9, 14, 15, 28, 29, 31, 64, 96, 97}, apart[] = {1, 2, 3, 4, 8, 16, 17};
+  static const size_t rows[] = {5, 8, 9, 14, 15, 28, 29, 31, 32, 33}, apart[] = {1, 2, 3, 4, 8, 16, 17};
   static const size_t columns[] = {130, 160, 255, 300, 700, 1023}, depths[] = {15, 17, 33, 64, 65, 130, 513, 600};
   g->b_rs = 1024 * apart[random_below(COUNT(apart))], g->b_cs = 1;
   g->m = rows[random_below(COUNT(rows))], g->n = columns[random_below(COUNT(columns))];
