@@ -5,9 +5,9 @@
 #ifndef HX_CPU_GEMM_ROWS_H
 #define HX_CPU_GEMM_ROWS_H
 
+#include "cpu/gemm_bands.h"
 #include "cpu/gemm_dots.h"
 #include "cpu/gemm_pack.h"
-#include "cpu/gemm_bands.h"
 #include "cpu/gemm_store.h"
 #include "runtime/base/thresholds.h"
 

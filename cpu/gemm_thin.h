@@ -6,8 +6,8 @@
 #ifndef HX_CPU_GEMM_THIN_H
 #define HX_CPU_GEMM_THIN_H
 
-#include "cpu/gemm_pack.h"
 #include "cpu/gemm_bands.h"
+#include "cpu/gemm_pack.h"
 #include "cpu/gemm_store.h"
 #include "cpu/gemm_wide.h"
 #include "runtime/base/thresholds.h"

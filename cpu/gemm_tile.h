@@ -93,7 +93,7 @@ typedef enum tile_ahead_work {
   TILE_PACKS,
   TILE_WALKS,
   TILE_WALKS_LINES,
-  TILE_BANDS,
+  TILE_BANDS, /* this one and those after it are for bands */
   TILE_BANDS_PACKS,
   TILE_BANDS_WALKS
 } tile_ahead_work;

@@ -9,7 +9,8 @@
 
 #define X_CHAINS 4u
 #define X_STEP (2 * X_CHAINS * V_LANES)
-/* Steps of an iteration, by docs/measurements/cpu-extrema-steps.tsv: only 32-byte vectors gain, on Intel's cores. */
+/* Steps of an iteration. Two are faster with 32-byte vectors on Intel's cores, but not with 64-byte vectors:
+ * docs/measurements/cpu-extrema-steps.tsv. */
 #define X_STEPS (HX__V_BYTES == 32 && V_DOT_CHAINS ? 2u : 1u)
 #define E_CHAINS 4u
 #define E_STEP (E_CHAINS * E_LANES)

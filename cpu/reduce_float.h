@@ -27,7 +27,8 @@ INLINED v_f32 float_term(hx_op op, v_u32 x, v_u32 y) {
       return (v_f32)x;
   }
 }
-/* Whether a term needs a register that is not left, because it is not an operand in memory. */
+/* Whether the lanes fill the registers and a term needs one more. That of a plain sum does not: it is added from
+ * memory. */
 INLINED bool float_is_crowded(hx_op op) { return F_CROWDED && (op == HX_DOT || op == HX_SUM_SQUARES); }
 INLINED v_f32 float_combine(hx_op op, v_f32 a, v_f32 b) { return op == HX_PROD ? a * b : a + b; }
 
@@ -127,7 +128,8 @@ INLINED float_lanes float_add_row(hx_op op, float_lanes lane, const element *x, 
 }
 
 INLINED uint64_t float_leaf(hx_op op, const element *x, const element *y, size_t n, hx__locality reach) {
-  /* Rows of an iteration. If the lanes are crowded, compilers keep one of them in memory; with several rows, most. */
+  /* Rows of an iteration. If the lanes are crowded, gcc keeps one of them in memory if there is one row, and nine if
+   * there are four. */
   const size_t few = 4, rows = reach == HX__IN_L2 && !float_is_crowded(op) ? 4 : 1;
   if (n < V_LANES) return float_folded(op, float_term_part(op, x, y, n)); /* the other vectors would add nothing */
   if (n < few * V_LANES) return float_tree(op, float_add_part(op, float_start(op), few, x, y, n), few);

@@ -90,7 +90,8 @@ INLINED v_u64 integer_add_dot(v_u64 s, hx_op op, hx_type type, const element *x,
   ONCE(a);
   if (op == HX_DOT) ONCE(b);
   if (op != HX_DOT) return integer_add_products(s, op, type, a, b, v_odd(x, a), b);
-  /* One of the two by an operation, because a core has fewer ports for loads than for those. */
+  /* x's from the register, y's loaded again: loads for both would take longer than the operations, as would an
+   * operation for both. */
   return integer_add_products(s, op, type, a, b, (v_u32)((v_u64)a >> 32), v_odd(y, b));
 }
 INLINED v_u64 integer_add_dot_part(v_u64 s, hx_op op, hx_type type, const element *x, const element *y, size_t n) {
