@@ -137,7 +137,7 @@ bool hx__cpu_panels(hx__run_state *run) {
   if (run->progress.devices || !run->plan->cpu_by_panels || hx__work_range_left(&run->range) != w->slices) return false;
   panel_run r = {.run = run, .cells = w->gemm.m * w->gemm.n, .panels = (w->gemm.k + HX__PANEL - 1) / HX__PANEL};
   set_stretches(&r, threads);
-  const size_t heads = (r.slots + r.words) * sizeof(uint64_t);
+  const size_t heads = ((r.slots + r.words) * sizeof(uint64_t) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
   const size_t bytes = heads + (r.cells + r.slots * r.slot_floats) * sizeof(float);
   void *const memory = aligned_alloc(ALIGNMENT, (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
   if (!memory) return false;
@@ -146,7 +146,7 @@ bool hx__cpu_panels(hx__run_state *run) {
   const uint64_t from = run->table->trace ? hx__now_ns() : 0;
   r.done = memory;
   r.unused = (_Atomic uint64_t *)(void *)(r.done + r.slots);
-  r.sums = (float *)(void *)(r.unused + r.words);
+  r.sums = (float *)(void *)((char *)memory + heads);
   r.slot = r.sums + r.cells;
   for (size_t i = 0; i < r.slots; i++) atomic_init(&r.done[i], 0);
   for (size_t i = 0; i < r.words; i++) atomic_init(&r.unused[i], 0);
