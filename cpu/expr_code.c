@@ -96,7 +96,9 @@ static void code_two(coder *c, hx__expr_op op, unsigned a, unsigned b) {
   if (commutes && (c->accumulator == b || (is_single(operand_of(c, a)) && c->accumulator != a))) swap(&a, &b);
   const hx__expr_operand x = operand_of(c, a), y = operand_of(c, b);
   if (c->accumulator != a && c->accumulator != b && is_single(x) && is_single(y)) load(c, a);
-  if (c->accumulator == a)
+  if (op == HX__EXPR_MUL_F && a == b && c->accumulator == a)
+    emit(c, HX__STEP_SQUARE, HX__FORM_A, no_operand, no_operand);
+  else if (c->accumulator == a)
     emit(c, op, is_single(y) ? HX__FORM_AK : HX__FORM_AM, y, no_operand);
   else if (c->accumulator == b)
     emit(c, op, is_single(x) ? HX__FORM_KA : HX__FORM_MA, x, no_operand);
@@ -120,7 +122,11 @@ static void code_product_and_sum(coder *c, unsigned a, unsigned b, unsigned adde
   }
   if (c->accumulator == b || (c->accumulator != a && is_single(operand_of(c, a)))) swap(&a, &b);
   load(c, a);
-  code_three(c, HX__STEP_MUL_ADD, b, addend);
+  const hx__expr_operand z = operand_of(c, addend);
+  if (a == b)
+    emit(c, HX__STEP_SQUARE_ADD, is_single(z) ? HX__FORM_AK : HX__FORM_AM, z, no_operand);
+  else
+    code_three(c, HX__STEP_MUL_ADD, b, addend);
 }
 
 /* Counts a use of a value. */
@@ -176,19 +182,22 @@ static unsigned joined_operand(const coder *c, unsigned v) {
   return c->joined[value->arg[1]] ? value->arg[1] : c->joined[value->arg[0]] ? value->arg[0] : NONE;
 }
 
-/* Whether operation v can take this operand from the accumulator. */
-static bool takes_from_accumulator(const coder *c, unsigned v, unsigned operand) {
+/* How often operation v can take this operand from the accumulator: both factors of a square, otherwise once or never.
+ */
+static unsigned takes_from_accumulator(const coder *c, unsigned v, unsigned operand) {
   const hx__expr_value *const value = &c->e->value[v];
   const unsigned product = joined_operand(c, v);
   if (product != NONE) {
     const uint16_t *const factor = c->e->value[product].arg;
-    return operand == factor[0] || operand == factor[1] || operand == value->arg[0] || operand == value->arg[1];
+    if (operand == factor[0] || operand == factor[1]) return factor[0] == factor[1] ? 2 : 1;
+    return operand == value->arg[0] || operand == value->arg[1];
   }
+  if (value->op == HX__EXPR_MUL_F && value->arg[0] == value->arg[1]) return operand == value->arg[0] ? 2 : 0;
   const unsigned count = hx__expr_operands((hx__expr_op)value->op);
   const unsigned places = count < 3 ? count : value->op == HX__EXPR_FMA_F ? 2 : 1;
   for (unsigned i = 0; i < places; i++)
-    if (value->arg[i] == operand) return true;
-  return false;
+    if (value->arg[i] == operand) return 1;
+  return 0;
 }
 
 /* Products whose only use is the addition that follows them. */
@@ -252,7 +261,7 @@ const char *hx__expr_code_of(const hx__expr *e, hx__expr_code *out) {
     if (c.joined[v]) continue;
     code_operation(&c, v);
     const unsigned next = next_operation(&c, v);
-    const bool stays = v == e->result || (c.uses[v] == 1 && takes_from_accumulator(&c, next, v));
+    const bool stays = v == e->result || (c.uses[v] && c.uses[v] == takes_from_accumulator(&c, next, v));
     if (!stays) save(&c, v);
   }
   load(&c, e->result);

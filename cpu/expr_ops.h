@@ -68,13 +68,44 @@ INLINED v_u32 expr_ADD_F(v_u32 x, v_u32 y) { return (v_u32)((v_f32)x + (v_f32)y)
 INLINED v_u32 expr_SUB_F(v_u32 x, v_u32 y) { return (v_u32)((v_f32)x - (v_f32)y); }
 INLINED v_u32 expr_MUL_F(v_u32 x, v_u32 y) { return (v_u32)((v_f32)x * (v_f32)y); }
 INLINED v_u32 expr_DIV_F(v_u32 x, v_u32 y) { return (v_u32)((v_f32)x / (v_f32)y); }
+/* x, or y if x is NaN. */
+INLINED v_u32 expr_unless_nan(v_u32 x, v_u32 y) { return v_chosen(F_MASK(x, ==, x), x, y); }
+
+/* -0 is below +0, and a NaN counts only beside another one. x86 has the minimum of two numbers, which is y if they are
+ * equal; AVX-512 also has one for which -0 is below +0. */
+#if defined(__SSE2__)
+INLINED v_u32 expr_least(v_u32 x, v_u32 y) {
+#if HX__V_BYTES == 64
+  return (v_u32)_mm512_range_ps((__m512)x, (__m512)y, 4);
+#elif HX__V_BYTES == 32
+  return (v_u32)_mm256_min_ps((__m256)x, (__m256)y) | (v_u32)_mm256_min_ps((__m256)y, (__m256)x);
+#else
+  return (v_u32)_mm_min_ps((__m128)x, (__m128)y) | (v_u32)_mm_min_ps((__m128)y, (__m128)x);
+#endif
+}
+INLINED v_u32 expr_greatest(v_u32 x, v_u32 y) {
+#if HX__V_BYTES == 64
+  return (v_u32)_mm512_range_ps((__m512)x, (__m512)y, 5);
+#elif HX__V_BYTES == 32
+  return (v_u32)_mm256_max_ps((__m256)x, (__m256)y) & (v_u32)_mm256_max_ps((__m256)y, (__m256)x);
+#else
+  return (v_u32)_mm_max_ps((__m128)x, (__m128)y) & (v_u32)_mm_max_ps((__m128)y, (__m128)x);
+#endif
+}
+#else
+INLINED v_u32 expr_least(v_u32 x, v_u32 y) { return v_chosen(F_MASK(x, <, y), x, v_chosen(F_MASK(y, <, x), y, x | y)); }
+INLINED v_u32 expr_greatest(v_u32 x, v_u32 y) {
+  return v_chosen(F_MASK(x, >, y), x, v_chosen(F_MASK(y, >, x), y, x & y));
+}
+#endif
+/* Two NaNs become the same one, so that the bits that both have are a NaN, too. */
 INLINED v_u32 expr_MIN_F(v_u32 x, v_u32 y) {
-  const v_u32 first = F_MASK(x, <, y) | F_MASK(y, !=, y), second = F_MASK(y, <, x) | F_MASK(x, !=, x);
-  return v_chosen(first, x, v_chosen(second, y, x | y)); /* equal: -0 before +0 */
+  const v_u32 first = expr_unless_nan(x, y);
+  return expr_least(first, expr_unless_nan(y, first));
 }
 INLINED v_u32 expr_MAX_F(v_u32 x, v_u32 y) {
-  const v_u32 first = F_MASK(x, >, y) | F_MASK(y, !=, y), second = F_MASK(y, >, x) | F_MASK(x, !=, x);
-  return v_chosen(first, x, v_chosen(second, y, x & y));
+  const v_u32 first = expr_unless_nan(x, y);
+  return expr_greatest(first, expr_unless_nan(y, first));
 }
 /* Comparisons are masks; the step TO_ONE makes numbers of them (base/expr_code.h). */
 INLINED v_u32 expr_LESS_F(v_u32 x, v_u32 y) { return F_MASK(x, <, y); }
@@ -149,6 +180,8 @@ INLINED v_u32 expr_SELECT(v_u32 x, v_u32 y, v_u32 z) { return v_chosen(U_MASK(x,
 INLINED v_u32 expr_TO_ONE(v_u32 x) { return x & 1u; }
 INLINED v_u32 expr_CHOOSE(v_u32 x, v_u32 y, v_u32 z) { return v_chosen(x, y, z); }
 INLINED v_u32 expr_MUL_ADD(v_u32 x, v_u32 y, v_u32 z) { return (v_u32)((v_f32)x * (v_f32)y + (v_f32)z); }
+INLINED v_u32 expr_SQUARE(v_u32 x) { return expr_MUL_F(x, x); }
+INLINED v_u32 expr_SQUARE_ADD(v_u32 x, v_u32 y) { return expr_MUL_ADD(x, x, y); }
 INLINED v_u32 expr_ADD_MUL(v_u32 x, v_u32 y, v_u32 z) { return (v_u32)((v_f32)x + (v_f32)y * (v_f32)z); }
 
 #endif

@@ -93,6 +93,9 @@ STEP_FORMS_3(MUL_ADD)
 STEP_FORMS_3(ADD_MUL)
 STEP_FORMS_3(CHOOSE)
 STEP_FORMS_1(TO_ONE)
+STEP_FORMS_1(SQUARE)
+STEP_2(SQUARE_ADD, AM, A, PM)
+STEP_2(SQUARE_ADD, AK, A, PK)
 
 #define expr_LOAD(x) (x)
 STEP_1(LOAD, M, PM)
@@ -141,6 +144,8 @@ static step_fn *const step_functions[HX__STEP_OPS][HX__FORMS] = {
     [HX__STEP_SAVE] = {[HX__FORM_M] = step_SAVE_M},
     [HX__STEP_MUL_ADD] = {STEP_ROW_3(MUL_ADD)},
     [HX__STEP_ADD_MUL] = {STEP_ROW_3(ADD_MUL)},
+    [HX__STEP_SQUARE] = {STEP_ROW_1(SQUARE)},
+    [HX__STEP_SQUARE_ADD] = {[HX__FORM_AM] = step_SQUARE_ADD_AM, [HX__FORM_AK] = step_SQUARE_ADD_AK},
     [HX__STEP_CHOOSE] = {STEP_ROW_3(CHOOSE)},
     [HX__STEP_TO_ONE] = {STEP_ROW_1(TO_ONE)},
     [HX__STEP_END_F] = {[HX__FORM_A] = step_END_F_A},

@@ -2,8 +2,9 @@
  * A step of k-means clustering in a plane, by user kernels and by a plain OpenMP loop: every point goes to the nearest
  * of four centres, and each centre moves to the mean of its points. A map finds the nearest centre of each point. What
  * a map cannot do is to add a point to the sum of its cluster, because element i of the inputs reaches only element i
- * of the output. So a loop over the centres reduces all points for each of them, and points of other clusters count 0.
- * That reads the arrays once for each centre; with many centres the product of kmeans.c, a whole clustering, is better.
+ * of the output. So all points are reduced for each of the centres, and points of other clusters count 0. The CPU reads
+ * memory once for all of these reductions, because they are neighbours in a list of tasks, but computes each; with many
+ * centres the product of kmeans.c, a whole clustering, is better.
  * Build with -O3 -fopenmp -ffp-contract=off: the nearest centre depends on every rounding.
  *     kmeans_step [N]      N points (default 1048576) */
 #include "beside.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * hx_offload_many: all tasks are checked; then threads compute the small ones whole, and the others are offloaded one
- * by one. Before that, a device may get neighbours that one task stands for (alike.h). */
+ * by one. Neighbours are done together if one task stands for them, which a device may get (alike.h), or if they read
+ * the same arrays (pass.h). */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -9,6 +10,7 @@
 #include "runtime/api/alike.h"
 #include "runtime/api/caller.h"
 #include "runtime/api/here.h"
+#include "runtime/api/pass.h"
 #include "runtime/api/pieces.h"
 #include "runtime/api/report.h"
 #include "runtime/base/clock.h"
@@ -173,14 +175,34 @@ static list list_of(hx_context *hx, const hx_task *tasks, size_t first, size_t n
                 .wrong = NONE};
 }
 
-/* The tasks from number `first` on and before `end`, among which there are none that one task stands for. */
-static hx_status offload_part(const list *l, size_t first, size_t end, hx_report *report) {
+/* The tasks from number `first` on and before `end`, none of which is done together with others. */
+static hx_status offload_each(const list *l, size_t first, size_t end, hx_report *report) {
   hx_report own = {.chunks = 0};
   if (first == end) return HX_OK;
   list part = list_of(l->pieces.hx, l->tasks, first, end - first);
   const hx_status s = offload_list(&part, report ? &own : NULL);
   if (report && s == HX_OK) hx__report_add(report, &own, 0.0);
   return s;
+}
+
+static hx_status offload_pass(const list *l, const hx__pass *pass, hx_report *report) {
+  hx_report own = {.chunks = 0};
+  size_t failed;
+  const hx_status s = hx__offload_pass(l->pieces.hx, l->tasks, pass, &failed, report ? &own : NULL);
+  if (report && s == HX_OK) hx__report_add(report, &own, 0.0);
+  return s == HX_OK ? s : fail_of(l, failed, s);
+}
+
+/* The tasks from number `first` on and before `end`, for none of which another task stands. */
+static hx_status offload_part(const list *l, size_t first, size_t end, hx_report *report) {
+  hx_status s = HX_OK;
+  hx__pass pass;
+  while (s == HX_OK && hx__find_pass(l->pieces.hx, l->tasks, end, first, &pass)) {
+    s = offload_each(l, first, pass.first, report);
+    if (s == HX_OK) s = offload_pass(l, &pass, report);
+    first = pass.first + pass.count;
+  }
+  return s == HX_OK ? offload_each(l, first, end, report) : s;
 }
 
 static hx_status offload_alike(const list *l, hx__alike *alike, hx_report *report) {
@@ -191,16 +213,19 @@ static hx_status offload_alike(const list *l, hx__alike *alike, hx_report *repor
 }
 
 static hx_status offload_all(list *l, hx_report *report) {
+  hx_context *const hx = l->pieces.hx;
   const size_t n = l->pieces.count;
   hx__alike alike;
+  hx__pass pass;
   size_t done = 0;
-  if (!hx__find_alike(l->pieces.hx, l->tasks, n, 0, &alike)) return offload_list(l, report);
+  bool found = hx__find_alike(hx, l->tasks, n, done, &alike);
+  if (!found && !hx__find_pass(hx, l->tasks, n, done, &pass)) return offload_list(l, report);
   hx_status s = check_list(l);
-  do {
-    if (s == HX_OK) s = offload_part(l, done, alike.first, report);
+  for (; s == HX_OK && found; found = hx__find_alike(hx, l->tasks, n, done, &alike)) {
+    s = offload_part(l, done, alike.first, report);
     if (s == HX_OK) s = offload_alike(l, &alike, report);
     done = alike.first + alike.count;
-  } while (s == HX_OK && hx__find_alike(l->pieces.hx, l->tasks, n, done, &alike));
+  }
   return s == HX_OK ? offload_part(l, done, n, report) : s;
 }
 

@@ -19,6 +19,8 @@ typedef enum hx__expr_step_op {
   HX__STEP_SAVE,                     /* p = A */
   HX__STEP_MUL_ADD,                  /* A = A * p + q, rounded twice */
   HX__STEP_ADD_MUL,                  /* A = A + p * q, rounded twice */
+  HX__STEP_SQUARE,                   /* A = A * A */
+  HX__STEP_SQUARE_ADD,               /* A = A * A + p, rounded twice; forms AM and AK */
   HX__STEP_TO_ONE,                   /* A = A & 1: a comparison as a number; its own result is a mask */
   HX__STEP_CHOOSE,                   /* A = A ? p : q, if A is a mask */
   HX__STEP_END_F,                    /* stores A; NaN as 0x7fc00000 */

@@ -11,6 +11,7 @@
 #include "reference/data.h"
 #include "runtime/api/pieces.h"
 #include "runtime/base/thresholds.h"
+#include "runtime/hx_map.h"
 #include "tests/check.h"
 
 #define MOST_TASKS 300
@@ -268,6 +269,59 @@ static void check_apart(void) {
   for (int a = 0; a < 3; a++) munmap(p[a], COUNT * each);
 }
 
+/* Neighbours that read the same large arrays, which the CPU computes in one pass: reductions, structures and
+ * map-reduces, among tasks with other arrays or lengths, with the bits of single calls. */
+static void check_pass(size_t n, int threads) {
+  enum { TASKS = 90 };
+  static const hx_kernel_source source = {
+      .text = "x < limit ? x : y", .inputs = "float x, float y", .parameters = "float limit"};
+  static hx_task tasks[TASKS];
+  static hx_value got[3 * TASKS], wanted[3 * TASKS];
+  char text[12];
+  snprintf(text, sizeof text, "%d", threads);
+  hx_settings settings = {.devices = has_devices ? "cpu,sim" : "cpu", .threads = text};
+  hx_context *const own = open_or_exit(&settings);
+  hx_kernel *kernel;
+  float *const x = malloc(3 * (n + 9) * sizeof *x), *const y = x + n + 9, *const z = y + n + 9;
+  const void *const xy[] = {x, y}, *const zy[] = {z, y};
+  const hx_field own_fields[] = {{HX_SUM, HX_F32, x, NULL}, {HX_ARGMIN, HX_I32, y, NULL}, {HX_DOT, HX_U32, y, x}};
+  hx_value limit = {.f32 = 0.25f};
+  data_fill(HX_F32, DATA_SIGNED, seed, x, 3 * (n + 9));
+  CHECK_OK(hx_compile(own, &source, &kernel));
+  memset(got, 1, sizeof got);
+  memset(wanted, 1, sizeof wanted);
+  for (size_t i = 0; i < TASKS; i++) {
+    hx_value *const out = &got[3 * i];
+    const size_t kind = draw(6);
+    tasks[i] = kind == 0   ? hx_reduce((hx_op)(1 + draw(8)), (hx_type)(1 + draw(3)), x, n, out)
+               : kind == 1 ? hx_dot((hx_type)(1 + draw(3)), y, draw(2) ? x : z, n, out)
+               : kind == 2 ? hx_map_reduce(draw(2) ? HX_SUM : HX_MAX, kernel, draw(3) ? xy : zy, n, &limit, out)
+               : kind == 3 ? hx_reduce_soa(own_fields, 3, n, out)
+               : kind == 4 ? hx_reduce(HX_SUM, HX_F32, x + draw(2), draw(2) ? n : n - draw(9), out)
+                           : hx_reduce(HX_MIN, HX_F32, draw(9) ? x : z, draw(9) ? n : 99, out);
+    if (tasks[i].kind == HX_REDUCE && tasks[i].reduce.op == HX_DOT) tasks[i].reduce.y = z;
+    tasks[i].gpu_share = has_devices && draw(9) == 0 ? 0.5f : 0.0f;
+    hx_task alone = tasks[i];
+    if (alone.kind == HX_MAP)
+      alone.map.out = &wanted[3 * i];
+    else
+      move_output(&alone, (char *)wanted - (char *)got);
+    CHECK_OK(hx_offload(own, &alone, NULL));
+  }
+  hx_report report;
+  CHECK_OK(hx_offload_many(own, tasks, TASKS, &report));
+  CHECK(memcmp(got, wanted, sizeof got) == 0, "%zu elements, %d threads: other results", n, threads);
+  CHECK(report.chunks > 0 && report.device_count > 0, "nothing is reported");
+  memset(got, 1, sizeof got);
+  tasks[TASKS - 1].gpu_share = NAN;
+  CHECK_REFUSED(hx_offload_many(own, tasks, TASKS, NULL), HX_INVALID_ARGUMENT, "task 89: gpu_share");
+  memset(wanted, 1, sizeof wanted);
+  CHECK(memcmp(got, wanted, sizeof got) == 0, "a refused list wrote results");
+  free(x);
+  hx_kernel_free(kernel);
+  hx_close(own);
+}
+
 static void check_errors(void) {
   hx_value out[3] = {{.u64 = 7}, {.u64 = 7}, {.u64 = 7}};
   hx_task t[3];
@@ -303,6 +357,11 @@ int main(int argc, char **argv) {
   check_alike(1.0f);
   check_alike(0.5f);
   check_apart();
+  for (int threads = 1; threads <= 3; threads++) {
+    check_pass(300000, threads);
+    check_pass(286721, threads); /* the last leaf has one element */
+    check_pass(140000, threads);
+  }
   check_errors();
   check_limits();
   free(inputs);

@@ -194,8 +194,71 @@ static void check_case(hx_context *hx, unsigned depth, size_t most) {
   tree_free(t);
 }
 
+static bool is_nan(uint32_t bits) { return (bits & 0x7fffffffu) > 0x7f800000u; }
+/* Greater the greater the float is, and -0 is below +0. */
+static uint32_t rank(uint32_t bits) { return bits >> 31 ? ~bits : bits | 0x80000000u; }
+
+/* All pairs of zeros, infinities and NaNs, also of NaNs without a common bit of their payloads. */
+static void check_extrema(hx_context *hx) {
+  static const uint32_t special[] = {0,           0x80000000u, 1,           0x80000001u, 0x3f800000u,
+                                     0xbf800000u, 0x7f800000u, 0xff800000u, 0x7f800001u, 0x7f800002u,
+                                     0xff800004u, 0x7fc00000u, 0xffc00001u};
+  enum { COUNT = sizeof special / sizeof special[0] };
+  static const char *const texts[] = {"fminf(x, y)", "fmaxf(x, y)"};
+  uint32_t x[COUNT * COUNT], y[COUNT * COUNT], out[COUNT * COUNT];
+  const void *const inputs[] = {x, y};
+  for (size_t i = 0; i < COUNT * COUNT; i++) x[i] = special[i / COUNT], y[i] = special[i % COUNT];
+  for (int greatest = 0; greatest < 2; greatest++) {
+    const hx_kernel_source source = {.text = texts[greatest], .inputs = "float x, float y"};
+    hx_kernel *k;
+    CHECK_OK(hx_compile(hx, &source, &k));
+    const hx_task task = hx_map(k, inputs, COUNT * COUNT, NULL, out);
+    CHECK_OK(hx_offload(hx, &task, NULL));
+    for (size_t i = 0; i < COUNT * COUNT; i++) {
+      const bool takes_x = is_nan(y[i]) || (!is_nan(x[i]) && (rank(x[i]) > rank(y[i])) == greatest);
+      const uint32_t taken = takes_x ? x[i] : y[i], wanted = is_nan(taken) ? 0x7fc00000u : taken;
+      CHECK(out[i] == wanted, "%s of %08x and %08x is %08x, not %08x", texts[greatest], x[i], y[i], out[i], wanted);
+    }
+    hx_kernel_free(k);
+  }
+}
+
+/* Squares, which have steps of their own: a product and a sum are rounded twice. */
+static void check_squares(hx_context *hx) {
+  static const char *const texts[] = {"(x - y) * (x - y)",
+                                      "(x - y) * (x - y) + p",
+                                      "p + (x - y) * (x - y)",
+                                      "y + (x - y) * (x - y)",
+                                      "(x - y) * (x - y) + (x - y)",
+                                      "(x - p) * (x - p) + (y - p) * (y - p)",
+                                      "float d = x - y; float e = d * d; e * e + d * e"};
+  enum { N = 1000 };
+  float x[N], y[N], out[N];
+  const void *const inputs[] = {x, y};
+  const hx_value p = {.f32 = 0.7f};
+  data_fill(HX_F32, DATA_SIGNED, seed, x, N);
+  data_fill(HX_F32, DATA_SIGNED, seed + 1, y, N);
+  for (unsigned t = 0; t < sizeof texts / sizeof texts[0]; t++) {
+    const hx_kernel_source source = {.text = texts[t], .inputs = "float x, float y", .parameters = "float p"};
+    hx_kernel *k;
+    CHECK_OK(hx_compile(hx, &source, &k));
+    const hx_task task = hx_map(k, inputs, N, &p, out);
+    CHECK_OK(hx_offload(hx, &task, NULL));
+    for (size_t i = 0; i < N; i++) {
+      const float d = x[i] - y[i], e = x[i] - 0.7f, f = y[i] - 0.7f;
+      const volatile float dd = d * d, ee = e * e, ff = f * f, dddd = dd * dd, ddd = d * dd;
+      const float wanted[] = {dd, dd + 0.7f, 0.7f + dd, y[i] + dd, dd + d, ee + ff, dddd + ddd};
+      CHECK(memcmp(&out[i], &wanted[t], sizeof out[i]) == 0, "%s is %a, not %a", texts[t], (double)out[i],
+            (double)wanted[t]);
+    }
+    hx_kernel_free(k);
+  }
+}
+
 static void check_cases(hx_context *hx, unsigned long cases) {
   const unsigned failed = checks_failed;
+  check_extrema(hx);
+  check_squares(hx);
   check_refused_fields(hx);
   for (unsigned long c = 0; c < cases && checks_failed < failed + 5; c++)
     check_case(hx, 1 + (unsigned)(c % 5), c % 8 ? 300 : MOST);

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/api/pass.h"
+
+#include <stdlib.h>
+
+#include "runtime/api/bring_up.h"
+#include "runtime/api/here.h"
+#include "runtime/api/pieces.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/status.h"
+#include "runtime/base/thread.h"
+#include "runtime/plan/share.h"
+#include "runtime/run/fetch.h"
+
+#define MOST_TASKS 64u /* of a pass */
+#define MOST_FIELDS 8u /* of a task: more are a pass of their own */
+#define TURN_LEAVES 4u /* that a thread computes of one task before it does those of the next: 64 KiB of each array */
+
+/* The arrays of a task, or as many of them as are compared with those of another. */
+typedef struct arrays {
+  const void *p[HX__EXPR_INPUTS];
+  size_t count;
+} arrays;
+
+static void add_array(arrays *a, const void *p) {
+  if (a->count < HX__EXPR_INPUTS) a->p[a->count++] = p;
+}
+
+static arrays arrays_of(const hx__work *w) {
+  arrays a = {.count = 0};
+  for (unsigned i = 0; w->kernel && i < w->kernel->expr.inputs; i++) add_array(&a, w->input[i]);
+  for (size_t f = 0; !w->kernel && f < w->nfields && a.count < HX__EXPR_INPUTS; f++) {
+    add_array(&a, w->fields[f].x);
+    if (w->fields[f].op == HX_DOT) add_array(&a, w->fields[f].y);
+  }
+  return a;
+}
+
+static bool share_one(const arrays *a, const arrays *b) {
+  for (size_t i = 0; i < a->count; i++)
+    for (size_t j = 0; j < b->count; j++)
+      if (a->p[i] == b->p[j]) return true;
+  return false;
+}
+
+/* Whether only the CPU is to compute a task. */
+static bool stays_on_cpu(const hx_context *hx, const hx__work *w) {
+  const double share = hx__share_of(&hx->config, w);
+  if (share == 0.0 || !hx->wants_devices || hx__in_forked_child()) return true;
+  return share == HX__SHARE_AUTO && hx->config.offload != HX__OFFLOAD_MANDATORY && !hx__devices_may_do(hx, w);
+}
+
+/* Whether it is worth checking what a task is: lists of small tasks take less than a microsecond for each. */
+static bool may_be_large(const hx_task *t) {
+  const size_t n = t->kind == HX_REDUCE       ? t->reduce.n
+                   : t->kind == HX_REDUCE_SOA ? t->soa.n
+                   : t->kind == HX_MAP        ? t->map.n
+                                              : 0;
+  return n > HX__ONE_THREAD_ELEMENTS;
+}
+
+/* Whether a task is a reduction of arrays that do not fit in the second cache, which reads them again for each task. */
+static bool may_join(const hx_context *hx, const hx_task *t, hx__work *w) {
+  if (!may_be_large(t) || hx__task_check(t, w) != HX_OK) return false;
+  const bool reduces = !w->map && !w->by_lines && w->slices && w->nfields <= MOST_FIELDS;
+  return reduces && hx__cpu_locality(hx->table.cpu, w) != HX__IN_L2 && stays_on_cpu(hx, w);
+}
+
+/* How many tasks from the first on are a pass. */
+static size_t count_pass(const hx_context *hx, const hx_task *tasks, size_t n) {
+  hx__work w;
+  if (!may_join(hx, tasks, &w)) return 0;
+  const arrays first = arrays_of(&w);
+  const size_t slices = w.slices;
+  size_t count = 1;
+  for (; count < n && count < MOST_TASKS && may_join(hx, &tasks[count], &w) && w.slices == slices; count++) {
+    const arrays own = arrays_of(&w);
+    if (!share_one(&first, &own)) break;
+  }
+  return count;
+}
+
+bool hx__find_pass(const hx_context *hx, const hx_task *tasks, size_t n, size_t from, hx__pass *found) {
+  for (size_t at = from; at < n; at += found->count ? found->count : 1) {
+    *found = (hx__pass){at, count_pass(hx, &tasks[at], n - at)};
+    if (found->count > 1) return true;
+  }
+  return false;
+}
+
+/* A task of a pass while it is computed. */
+typedef struct part {
+  hx__work work;
+  uint64_t *slots; /* of its fields */
+} part;
+
+typedef struct leaves {
+  hx__pieces pieces; /* the leaves */
+  size_t parts;
+  part *part;
+} leaves;
+
+static void compute_leaves(hx__pieces *p, hx__chunk chunk) {
+  const leaves *const l = (const leaves *)p;
+  hx__stream *const stream = p->hx->table.cpu;
+  for (size_t done = 0; done < chunk.count; done += TURN_LEAVES) {
+    const size_t left = chunk.count - done;
+    const hx__chunk turn = {chunk.first + done, left < TURN_LEAVES ? left : TURN_LEAVES};
+    for (size_t i = 0; i < l->parts; i++) {
+      const hx__request request = {
+          .work = &l->part[i].work, .kernels = p->hx->table.kernels, .slots = l->part[i].slots, .heap_scratch = true};
+      hx__inflight *submitted;
+      stream->device->backend->submit(stream, &request, turn, &submitted);
+    }
+  }
+}
+
+static void join_part(const part *p) {
+  const hx__work *const w = &p->work;
+  for (size_t f = 0; f < w->nfields; f++)
+    w->out[f] = hx__join(w->fields[f].op, w->fields[f].type, p->slots + f * w->slices, w->slices);
+}
+
+static void compute_parts(leaves *l) {
+  hx_context *const hx = l->pieces.hx;
+  const uint64_t from_ns = hx->table.trace ? hx__now_ns() : 0;
+  for (size_t i = 0; i < l->parts; i++) hx__memory_claim_outputs(&hx->memory, &l->part[i].work);
+  hx__pieces_run(&l->pieces);
+  for (size_t i = 0; i < l->parts; i++) {
+    join_part(&l->part[i]);
+    hx__memory_release_outputs(&hx->memory, &l->part[i].work, true);
+    hx__trace_work(hx, &l->part[i].work, from_ns, HX_OK);
+  }
+}
+
+/* The tasks are checked again, because one that was done before may have written into another. */
+static hx_status set_part(const leaves *l, const hx_task *t, part *p, uint64_t *copied) {
+  hx_context *const hx = l->pieces.hx;
+  if (!may_join(hx, t, &p->work) || (l->pieces.count && p->work.slices != l->pieces.count))
+    return hx__fail(HX_INVALID_ARGUMENT, "it was changed during the call");
+  return hx__fetch_for(&hx->table, &p->work, NULL, false, copied);
+}
+
+static hx_status offload_parts(leaves *l, const hx_task *tasks, size_t *failed, hx_report *report) {
+  uint64_t units = 0, copied = 0;
+  size_t fields = 0;
+  for (size_t i = 0; i < l->parts; i++) {
+    const hx__work *const w = &l->part[i].work;
+    const hx_status s = set_part(l, &tasks[i], &l->part[i], &copied);
+    *failed = i;
+    if (s != HX_OK) return s;
+    l->pieces.count = w->slices;
+    units += w->units;
+    fields += w->nfields;
+  }
+  uint64_t *const slots = malloc(fields * l->pieces.count * sizeof *slots), *next = slots;
+  if (!slots) return hx__fail(HX_OUT_OF_MEMORY, "no memory for the partials of %zu fields", fields);
+  for (size_t i = 0; i < l->parts; i++) {
+    l->part[i].slots = next;
+    next += l->part[i].work.nfields * l->part[i].work.slices;
+  }
+  l->pieces.effort = units;
+  compute_parts(l);
+  free(slots);
+  if (!report) return HX_OK;
+  hx__pieces_report(&l->pieces, units, report);
+  report->bytes_copied = copied;
+  return HX_OK;
+}
+
+hx_status hx__offload_pass(hx_context *hx, const hx_task *tasks, const hx__pass *pass, size_t *failed,
+                           hx_report *report) {
+  leaves l = {.pieces = {.hx = hx, .compute = compute_leaves}, .parts = pass->count};
+  *failed = 0;
+  l.part = calloc(l.parts, sizeof *l.part);
+  const hx_status s = l.part ? offload_parts(&l, tasks + pass->first, failed, report)
+                             : hx__fail(HX_OUT_OF_MEMORY, "no memory for %zu tasks", l.parts);
+  *failed += pass->first;
+  free(l.part);
+  return s;
+}
