@@ -10,11 +10,13 @@
 #include "runtime/base/status.h"
 #include "runtime/base/thread.h"
 #include "runtime/plan/share.h"
+#include "runtime/plan/threads.h"
 #include "runtime/run/fetch.h"
 
 #define MOST_TASKS 64u /* of a pass */
 #define MOST_FIELDS 8u /* of a task: more are a pass of their own */
-#define TURN_LEAVES 4u /* that a thread computes of one task before it does those of the next: 64 KiB of each array */
+/* Leaves that a thread computes of one task before it does those of the next, at most: 64 KiB of each array. */
+#define MOST_LEAVES 4u
 
 /* The arrays of a task, or as many of them as are compared with those of another. */
 typedef struct arrays {
@@ -94,23 +96,25 @@ typedef struct part {
   uint64_t *slots; /* of its fields */
 } part;
 
-typedef struct leaves {
-  hx__pieces pieces; /* the leaves */
-  size_t parts;
+typedef struct parts {
+  hx__pieces pieces; /* a piece is the same `leaves` leaves of all parts, or what is left of them */
+  size_t slices, leaves, count;
   part *part;
-} leaves;
+} parts;
 
-static void compute_leaves(hx__pieces *p, hx__chunk chunk) {
-  const leaves *const l = (const leaves *)p;
+static void compute_pieces(hx__pieces *p, hx__chunk chunk) {
+  const parts *const all = (const parts *)p;
   hx__stream *const stream = p->hx->table.cpu;
-  for (size_t done = 0; done < chunk.count; done += TURN_LEAVES) {
-    const size_t left = chunk.count - done;
-    const hx__chunk turn = {chunk.first + done, left < TURN_LEAVES ? left : TURN_LEAVES};
-    for (size_t i = 0; i < l->parts; i++) {
-      const hx__request request = {
-          .work = &l->part[i].work, .kernels = p->hx->table.kernels, .slots = l->part[i].slots, .heap_scratch = true};
+  for (size_t i = chunk.first; i < chunk.first + chunk.count; i++) {
+    const size_t first = i * all->leaves, left = all->slices - first;
+    const hx__chunk leaves = {first, left < all->leaves ? left : all->leaves};
+    for (size_t k = 0; k < all->count; k++) {
+      const hx__request request = {.work = &all->part[k].work,
+                                   .kernels = p->hx->table.kernels,
+                                   .slots = all->part[k].slots,
+                                   .heap_scratch = true};
       hx__inflight *submitted;
-      stream->device->backend->submit(stream, &request, turn, &submitted);
+      stream->device->backend->submit(stream, &request, leaves, &submitted);
     }
   }
 }
@@ -121,61 +125,71 @@ static void join_part(const part *p) {
     w->out[f] = hx__join(w->fields[f].op, w->fields[f].type, p->slots + f * w->slices, w->slices);
 }
 
-static void compute_parts(leaves *l) {
-  hx_context *const hx = l->pieces.hx;
+static void compute_parts(parts *all) {
+  hx_context *const hx = all->pieces.hx;
   const uint64_t from_ns = hx->table.trace ? hx__now_ns() : 0;
-  for (size_t i = 0; i < l->parts; i++) hx__memory_claim_outputs(&hx->memory, &l->part[i].work);
-  hx__pieces_run(&l->pieces);
-  for (size_t i = 0; i < l->parts; i++) {
-    join_part(&l->part[i]);
-    hx__memory_release_outputs(&hx->memory, &l->part[i].work, true);
-    hx__trace_work(hx, &l->part[i].work, from_ns, HX_OK);
+  for (size_t i = 0; i < all->count; i++) hx__memory_claim_outputs(&hx->memory, &all->part[i].work);
+  hx__pieces_run(&all->pieces);
+  for (size_t i = 0; i < all->count; i++) {
+    join_part(&all->part[i]);
+    hx__memory_release_outputs(&hx->memory, &all->part[i].work, true);
+    hx__trace_work(hx, &all->part[i].work, from_ns, HX_OK);
   }
 }
 
 /* The tasks are checked again, because one that was done before may have written into another. */
-static hx_status set_part(const leaves *l, const hx_task *t, part *p, uint64_t *copied) {
-  hx_context *const hx = l->pieces.hx;
-  if (!may_join(hx, t, &p->work) || (l->pieces.count && p->work.slices != l->pieces.count))
+static hx_status set_part(const parts *all, const hx_task *t, part *p, uint64_t *copied) {
+  hx_context *const hx = all->pieces.hx;
+  if (!may_join(hx, t, &p->work) || (all->slices && p->work.slices != all->slices))
     return hx__fail(HX_INVALID_ARGUMENT, "it was changed during the call");
   return hx__fetch_for(&hx->table, &p->work, NULL, false, copied);
 }
 
-static hx_status offload_parts(leaves *l, const hx_task *tasks, size_t *failed, hx_report *report) {
-  uint64_t units = 0, copied = 0;
+/* Pieces are smaller if there would be too few for all threads. */
+static void cut_into_pieces(parts *all, uint64_t effort) {
+  const size_t wanted = (size_t)HX__PIECES_PER_THREAD * hx__cpu_threads(&all->pieces.hx->config);
+  const size_t leaves = all->slices / wanted;
+  all->leaves = leaves < 1 ? 1 : leaves < MOST_LEAVES ? leaves : MOST_LEAVES;
+  all->pieces.count = (all->slices + all->leaves - 1) / all->leaves;
+  all->pieces.effort = effort / HX__ASLEEP_ELEMENTS * HX__ASLEEP_UNITS; /* in multiply-adds */
+}
+
+static hx_status offload_parts(parts *all, const hx_task *tasks, size_t *failed, hx_report *report) {
+  uint64_t units = 0, effort = 0, copied = 0;
   size_t fields = 0;
-  for (size_t i = 0; i < l->parts; i++) {
-    const hx__work *const w = &l->part[i].work;
-    const hx_status s = set_part(l, &tasks[i], &l->part[i], &copied);
+  for (size_t i = 0; i < all->count; i++) {
+    const hx__work *const w = &all->part[i].work;
+    const hx_status s = set_part(all, &tasks[i], &all->part[i], &copied);
     *failed = i;
     if (s != HX_OK) return s;
-    l->pieces.count = w->slices;
+    all->slices = w->slices;
     units += w->units;
+    effort += hx__effort_of(w);
     fields += w->nfields;
   }
-  uint64_t *const slots = malloc(fields * l->pieces.count * sizeof *slots), *next = slots;
+  uint64_t *const slots = malloc(fields * all->slices * sizeof *slots), *next = slots;
   if (!slots) return hx__fail(HX_OUT_OF_MEMORY, "no memory for the partials of %zu fields", fields);
-  for (size_t i = 0; i < l->parts; i++) {
-    l->part[i].slots = next;
-    next += l->part[i].work.nfields * l->part[i].work.slices;
+  for (size_t i = 0; i < all->count; i++) {
+    all->part[i].slots = next;
+    next += all->part[i].work.nfields * all->slices;
   }
-  l->pieces.effort = units;
-  compute_parts(l);
+  cut_into_pieces(all, effort);
+  compute_parts(all);
   free(slots);
   if (!report) return HX_OK;
-  hx__pieces_report(&l->pieces, units, report);
+  hx__pieces_report(&all->pieces, units, report);
   report->bytes_copied = copied;
   return HX_OK;
 }
 
 hx_status hx__offload_pass(hx_context *hx, const hx_task *tasks, const hx__pass *pass, size_t *failed,
                            hx_report *report) {
-  leaves l = {.pieces = {.hx = hx, .compute = compute_leaves}, .parts = pass->count};
+  parts all = {.pieces = {.hx = hx, .compute = compute_pieces}, .count = pass->count};
   *failed = 0;
-  l.part = calloc(l.parts, sizeof *l.part);
-  const hx_status s = l.part ? offload_parts(&l, tasks + pass->first, failed, report)
-                             : hx__fail(HX_OUT_OF_MEMORY, "no memory for %zu tasks", l.parts);
+  all.part = calloc(all.count, sizeof *all.part);
+  const hx_status s = all.part ? offload_parts(&all, tasks + pass->first, failed, report)
+                               : hx__fail(HX_OUT_OF_MEMORY, "no memory for %zu tasks", all.count);
   *failed += pass->first;
-  free(l.part);
+  free(all.part);
   return s;
 }

@@ -20,9 +20,7 @@ static uint64_t effort_of_map(const hx__work *w) {
   return __builtin_mul_overflow(w->units, each, &effort) ? UINT64_MAX : effort;
 }
 
-/* The work of a task in multiply-adds. The time for reading the operands is included; it is nearly all of a product
- * with a vector. */
-static uint64_t effort_of(const hx__work *w) {
+uint64_t hx__effort_of(const hx__work *w) {
   if (w->kernel) return effort_of_map(w);
   if (!w->matmul) return w->units;
   const uint64_t products = w->by_products ? w->slices : 1;
@@ -35,7 +33,7 @@ static uint64_t least_part(const hx__work *w, bool awake) {
 }
 
 bool hx__may_use_threads(const hx__work *w, unsigned most) {
-  return most >= 2 && w->slices >= 2 && effort_of(w) >= 2 * least_part(w, true);
+  return most >= 2 && w->slices >= 2 && hx__effort_of(w) >= 2 * least_part(w, true);
 }
 
 static unsigned at_most(uint64_t parts, size_t pieces, unsigned most) {
@@ -44,7 +42,7 @@ static unsigned at_most(uint64_t parts, size_t pieces, unsigned most) {
 }
 
 unsigned hx__threads_for(const hx__work *w, unsigned most, hx__pool_state pool) {
-  const uint64_t effort = effort_of(w);
+  const uint64_t effort = hx__effort_of(w);
   if (pool == HX__POOL_CROWDED && effort <= (w->matmul ? HX__CROWDED_UNITS : HX__CROWDED_ELEMENTS)) return 1;
   return at_most(effort / least_part(w, pool == HX__POOL_AWAKE), w->slices, most);
 }
@@ -61,7 +59,7 @@ size_t hx__taken_at_once(uint64_t effort, size_t count, unsigned threads) {
 }
 
 size_t hx__products_at_once(const hx__work *w, size_t count, unsigned threads) {
-  return count ? hx__taken_at_once(effort_of(w) / w->slices * count, count, threads) : 0;
+  return count ? hx__taken_at_once(hx__effort_of(w) / w->slices * count, count, threads) : 0;
 }
 
 /* If the CPU's threads use all cores, a worker that stores a device's results waits for one. That made an H200 with

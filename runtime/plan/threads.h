@@ -6,6 +6,10 @@
 #include "runtime/backend/cpu/cpu_backend.h"
 #include "runtime/plan/snapshot.h"
 
+/* The work of a task: of a product in multiply-adds, with the time for reading the operands, which is nearly all of it
+ * for a product with a vector; of a reduction or a map in elements. */
+uint64_t hx__effort_of(const hx__work *work);
+
 /* Whether two or more threads could pay at all. If not, the state of the thread pool need not be read. */
 bool hx__may_use_threads(const hx__work *work, unsigned most);
 

@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "runtime/backend/cpu/cpu_backend.h"
 #include "runtime/backend/cpu/packed.h"
@@ -18,19 +19,26 @@
 #define NEAR_BYTES ((size_t)1 << 20)     /* fits in a second-level cache that other programs use, too */
 #define USUAL_L3_BYTES ((size_t)8 << 20) /* if hwloc knows of none */
 
-/* Scratch memory of one thread. It is reused by later chunks. */
+/* Scratch memory of one thread. It is reused by later chunks: by those of the same thread, as a rule, because it lies
+ * in a place that is chosen by the thread. Taking it from there needs no lock, for which many threads would wait. */
 typedef struct scratch {
   struct scratch *next;
   size_t bytes;
   void *p;
 } scratch;
 
+#define PLACE_BITS 6
+typedef struct scratch_place {
+  _Alignas(CACHE_LINE) _Atomic(scratch *) scratch; /* NULL: it is in use, or there is none */
+} scratch_place;
+
 typedef struct cpu_stream {
   hx__stream base;
   const hx__cpu_kernels *kernels;
   bool prefetches;
+  scratch_place place[1 << PLACE_BITS];
   pthread_mutex_t lock;
-  scratch *free_scratch;
+  scratch *free_scratch; /* that found its place taken */
   hx__packed_store store;
 } cpu_stream;
 
@@ -84,11 +92,12 @@ static size_t cpu_most(const hx__stream *base, const hx__request *request) {
 }
 
 static hx__stream *cpu_open(hx__device *d, const hx__config *config) {
-  cpu_stream *const stream = calloc(1, sizeof *stream);
+  cpu_stream *const stream = aligned_alloc(CACHE_LINE, sizeof *stream);
   if (!stream) {
     hx__fail(HX_OUT_OF_MEMORY, "no memory for the CPU's stream");
     return NULL;
   }
+  memset(stream, 0, sizeof *stream);
   stream->base = (hx__stream){.device = d};
   stream->kernels = hx__cpu_kernels_for(config->isa);
   stream->prefetches = hx__cpu_prefetches();
@@ -97,23 +106,44 @@ static hx__stream *cpu_open(hx__device *d, const hx__config *config) {
   return &stream->base;
 }
 
+static void free_scratch(scratch *s) {
+  if (s) free(s->p);
+  free(s);
+}
+
 static void cpu_close(hx__stream *base) {
   cpu_stream *const stream = (cpu_stream *)base;
+  for (size_t i = 0; i < 1 << PLACE_BITS; i++) free_scratch(atomic_load(&stream->place[i].scratch));
   for (scratch *s = stream->free_scratch, *next; s; s = next) {
     next = s->next;
-    free(s->p);
-    free(s);
+    free_scratch(s);
   }
   pthread_mutex_destroy(&stream->lock);
   hx__packed_store_free(&stream->store);
   free(stream);
 }
 
-static scratch *take_scratch(cpu_stream *stream, size_t bytes) {
+/* The place of the calling thread. Stacks of threads are megabytes apart. */
+static _Atomic(scratch *) *own_place(cpu_stream *stream) {
+  const uint64_t thread = (uint64_t)(uintptr_t)pthread_self() >> 12;
+  return &stream->place[thread * UINT64_C(0x9e3779b97f4a7c15) >> (64 - PLACE_BITS)].scratch;
+}
+
+/* Scratch that no thread uses, of any place: there is never more of it than threads that used some at once. */
+static scratch *take_free_scratch(cpu_stream *stream) {
   hx__lock(&stream->lock);
   scratch *s = stream->free_scratch;
   if (s) stream->free_scratch = s->next;
   hx__unlock(&stream->lock);
+  for (size_t i = 0; i < 1 << PLACE_BITS && !s; i++)
+    if (atomic_load_explicit(&stream->place[i].scratch, memory_order_relaxed))
+      s = atomic_exchange_explicit(&stream->place[i].scratch, NULL, memory_order_acquire);
+  return s;
+}
+
+static scratch *take_scratch(cpu_stream *stream, size_t bytes) {
+  scratch *s = atomic_exchange_explicit(own_place(stream), NULL, memory_order_acquire);
+  if (!s) s = take_free_scratch(stream);
   if (!s) s = calloc(1, sizeof *s);
   if (s && s->bytes < bytes) {
     free(s->p);
@@ -128,6 +158,9 @@ static scratch *take_scratch(cpu_stream *stream, size_t bytes) {
 }
 
 static void return_scratch(cpu_stream *stream, scratch *s) {
+  scratch *none = NULL;
+  if (atomic_compare_exchange_strong_explicit(own_place(stream), &none, s, memory_order_release, memory_order_relaxed))
+    return;
   hx__lock(&stream->lock);
   s->next = stream->free_scratch;
   stream->free_scratch = s;
