@@ -4,6 +4,7 @@
 #define HX_CPU_GEMM_BLOCK_H
 
 #include "cpu/cpu.h"
+#include "cpu/gemm_ahead.h"
 #include "cpu/gemm_edge.h"
 #include "cpu/gemm_pack.h"
 #include "cpu/gemm_store.h"
@@ -18,6 +19,7 @@ typedef struct gemm_target {
   float *c;
   size_t ldc;
   float alpha, beta;
+  gemm_ahead *ahead; /* what tiles prefetch for the next product of a batch; NULL: nothing */
   bool add, scaled; /* add: the sums continue earlier panels; scaled: this is the last panel, so they are stored in C */
 } gemm_target;
 
@@ -117,10 +119,12 @@ static void packed_block(size_t m, size_t n, bool edge, size_t k, const gemm_sid
       t.b_rs = packs ? b->rs : GEMM_NR;
       t.packed = strip;
       const bool walks = may_walk && !packs && j == 0 && t.nr % GEMM_VL == 0;
-      tile_fn *const fn = walks   ? tile_rows_ahead[tile_vectors(t.nr) - 1][mr - 1]
-                          : !full ? tile_table[tile_vectors(t.nr) - 1][mr - 1]
-                          : packs ? tile_packing
-                                  : inner;
+      const bool looks_ahead =
+          target->ahead && !walks && !packs && t.nr % GEMM_VL == 0 && ahead_walks(target->ahead, k, &walk);
+      tile_fn *const fn = walks || looks_ahead ? tile_rows_ahead[tile_vectors(t.nr) - 1][mr - 1]
+                          : !full              ? tile_table[tile_vectors(t.nr) - 1][mr - 1]
+                          : packs              ? tile_packing
+                                               : inner;
       run_tile(fn, &t, mr, target, i, j);
       t.next += t.next_step * k;
     }

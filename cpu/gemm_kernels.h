@@ -7,6 +7,7 @@
 #define HX_CPU_GEMM_KERNELS_H
 
 #include "cpu/cpu.h"
+#include "cpu/gemm_ahead.h"
 #include "cpu/gemm_bare.h"
 #include "cpu/gemm_block.h"
 #include "cpu/gemm_pack.h"
@@ -78,8 +79,8 @@ static bool scales(const hx__gemm *g) { return g->alpha != 1 || g->beta != 0; }
 
 /* The panels of a block of C, which has `rows` x `columns` elements from (r, j) on. */
 static void gemm_block(const hx__gemm *g, hx__gemm_blocking blocking, const hx__gemm_packed *packed_a,
-                       const hx__gemm_packed *packed_b, float *scratch, size_t r, size_t rows, size_t j,
-                       size_t columns) {
+                       const hx__gemm_packed *packed_b, float *scratch, size_t r, size_t rows, size_t j, size_t columns,
+                       gemm_ahead *ahead) {
   const gemm_scratch parts = scratch_parts(blocking, g->m, g->n, g->k);
   float *const pa = scratch, *const pb = pa + parts.a, *const sums = pb + parts.b;
   const bool beside = g->beta != 0 && g->k > HX__PANEL; /* the sums cannot be in C */
@@ -105,6 +106,7 @@ static void gemm_block(const hx__gemm *g, hx__gemm_blocking blocking, const hx__
                                   .ldc = g->ldc,
                                   .alpha = g->alpha,
                                   .beta = g->beta,
+                                  .ahead = ahead,
                                   .add = p != 0,
                                   .scaled = p + kc == g->k && scales(g)};
       const gemm_side b = {.p = g->b + p * g->b_rs + at * g->b_cs,
@@ -124,11 +126,13 @@ static void gemm_block(const hx__gemm *g, hx__gemm_blocking blocking, const hx__
 
 static void gemm_packed(const hx__gemm *g, hx__gemm_blocking blocking, const hx__gemm_packed *packed_a,
                         const hx__gemm_packed *packed_b, float *scratch) {
+  gemm_ahead ahead;
+  if (g->next.c) ahead = ahead_of(g);
   for (size_t j = 0, columns; j < g->n; j += columns) {
     columns = even_block(g->n - j, blocking.columns, GEMM_NR);
     for (size_t r = 0, rows; r < g->m; r += rows) {
       rows = even_block(g->m - r, blocking.mc, GEMM_MR);
-      gemm_block(g, blocking, packed_a, packed_b, scratch, r, rows, j, columns);
+      gemm_block(g, blocking, packed_a, packed_b, scratch, r, rows, j, columns, g->next.c ? &ahead : NULL);
     }
   }
 }
@@ -170,7 +174,11 @@ GEMM_INLINE void direct_tiles(const hx__gemm *g, float *strip) {
                               .alpha = g->alpha,
                               .beta = g->beta,
                               .scaled = scales(g)};
-  tile_args t = {.k = g->k, .a_rs = g->a_rs, .a_cs = g->a_cs, .b_rs = g->b_rs, .ldd = target.lds};
+  tile_walk walk;
+  gemm_ahead ahead;
+  const bool has_next = g->next.c != NULL;
+  if (has_next) ahead = ahead_of(g);
+  tile_args t = {.k = g->k, .a_rs = g->a_rs, .a_cs = g->a_cs, .b_rs = g->b_rs, .ldd = target.lds, .walk = &walk};
   for (size_t j = 0; j < g->n; j += t.nr) {
     const size_t rest = g->n - j, vectors = least(free_vectors(rest), fit);
     const size_t most = vectors > GEMM_NV ? GEMM_WIDE_MR : vectors == 1 ? GEMM_TALL : GEMM_FREE_MR;
@@ -185,8 +193,9 @@ GEMM_INLINE void direct_tiles(const hx__gemm *g, float *strip) {
     }
     for (size_t i = 0, s = 0, mr; s < tiles; s++, i += mr, t.a += mr * g->a_rs) {
       mr = rows + (s < longer);
+      const bool walks = has_next && t.nr % GEMM_VL == 0 && ahead_walks(&ahead, g->k, &walk);
       // NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): vectors and mr are at least 1
-      run_tile(tile_table[vectors - 1][mr - 1], &t, mr, &target, i, j);
+      run_tile((walks ? tile_rows_ahead : tile_table)[vectors - 1][mr - 1], &t, mr, &target, i, j);
     }
   }
 }

@@ -27,7 +27,7 @@ static arrays arrays_of(const hx_task *t) {
   return (arrays){{(uintptr_t)t->reduce.x, (uintptr_t)y, (uintptr_t)t->reduce.out}};
 }
 
-static bool is_product_like(const struct hx_matmul_args *s, const struct hx_matmul_args *t) {
+bool hx__products_are_alike(const struct hx_matmul_args *s, const struct hx_matmul_args *t) {
   return s->m == t->m && s->n == t->n && s->k == t->k && s->lda == t->lda && s->ldb == t->ldb && s->ldc == t->ldc &&
          s->alpha == t->alpha && s->beta == t->beta && s->trans_a == t->trans_a && s->trans_b == t->trans_b;
 }
@@ -35,7 +35,7 @@ static bool is_product_like(const struct hx_matmul_args *s, const struct hx_matm
 /* Whether two tasks differ in their arrays alone. */
 static bool is_like(const hx_task *s, const hx_task *t) {
   if (s->kind != t->kind || s->gpu_share != t->gpu_share || hx__batch_bits(t) || hx__reserved_bits(t)) return false;
-  if (s->kind == HX_MATMUL) return is_product_like(&s->matmul, &t->matmul);
+  if (s->kind == HX_MATMUL) return hx__products_are_alike(&s->matmul, &t->matmul);
   return s->kind == HX_REDUCE && s->reduce.op == t->reduce.op && s->reduce.type == t->reduce.type &&
          s->reduce.n == t->reduce.n;
 }

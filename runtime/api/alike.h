@@ -14,6 +14,9 @@ typedef struct hx__alike {
   hx__work work;
 } hx__alike;
 
+/* Whether two products differ in their matrices alone. */
+bool hx__products_are_alike(const struct hx_matmul_args *s, const struct hx_matmul_args *t);
+
 /* Finds the next such tasks from number `from` on: products or small reductions that differ in their arrays alone,
  * which are at equal distances and next to each other; together they are enough work for a device. False: there are
  * none. */

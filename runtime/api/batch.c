@@ -23,10 +23,12 @@ typedef struct products {
 static void compute_chunk(const products *b, hx__chunk chunk) {
   hx_context *const hx = b->pieces.hx;
   const bool direct = b->claimed && b->work->gemm.k && b->work->gemm.alpha != 0.0f;
-  for (size_t i = chunk.first; i < chunk.first + chunk.count; i++) {
-    const hx__gemm g = hx__batch_gemm(b->work, i);
+  const size_t end = chunk.first + chunk.count, ahead = b->pieces.looks_ahead ? end - 1 : chunk.first;
+  for (size_t i = chunk.first; i < end; i++) {
+    const hx__gemm g = (i < ahead ? hx__batch_gemm_ahead : hx__batch_gemm)(b->work, i);
     if (direct && hx->table.kernels->gemm_direct(&g)) continue;
-    const hx__work product = hx__batch_product(b->work, i);
+    hx__work product = hx__batch_product(b->work, i);
+    product.gemm.next = g.next;
     (b->claimed ? hx__compute_claimed : hx__compute_here)(hx, &product);
   }
 }
@@ -60,7 +62,11 @@ static hx_status compute_whole(hx_context *hx, const hx__work *w, hx_report *rep
   hx__work all;
   const bool at_once = watched && hx__batch_as_one(w, &all) && !hx__c_has_gaps(&all);
   const uint64_t one = w->units / count + w->gemm.m * w->gemm.n + HX__PIECE_EFFORT;
-  products b = {.pieces = {.hx = hx, .count = count, .effort = one * count, .compute = compute_products},
+  products b = {.pieces = {.hx = hx,
+                           .count = count,
+                           .effort = one * count,
+                           .elements = hx__product_looks_ahead(&w->gemm) ? hx__batch_elements(w) : 0,
+                           .compute = compute_products},
                 .work = w,
                 .claimed = !watched || at_once};
   uint64_t copied = 0;

@@ -30,9 +30,10 @@ typedef struct list {
   hx__piece_limits most; /* of a piece */
 
   /* Found by the check. */
-  _Atomic size_t wrong;   /* the first task that is refused; NONE: there is none */
-  _Atomic uint64_t units; /* of all pieces */
-  _Atomic size_t others;  /* tasks that are no pieces */
+  _Atomic size_t wrong;      /* the first task that is refused; NONE: there is none */
+  _Atomic uint64_t units;    /* of all pieces */
+  _Atomic uint64_t elements; /* of the operands of all products that are not very small */
+  _Atomic size_t others;     /* tasks that are no pieces */
 } list;
 
 static void lower(_Atomic size_t *least, size_t i) {
@@ -40,6 +41,16 @@ static void lower(_Atomic size_t *least, size_t i) {
   while (i < was &&
          !atomic_compare_exchange_weak_explicit(least, &was, i, memory_order_relaxed, memory_order_relaxed)) {
   }
+}
+
+static bool is_worth_prefetching(const struct hx_matmul_args *t) {
+  return hx__product_looks_ahead(&(hx__gemm){.m = t->m, .n = t->n, .k = t->k});
+}
+
+/* Elements of the operands of a product, if they may be prefetched. */
+static uint64_t elements_of(const hx_task *t) {
+  const struct hx_matmul_args *const p = &t->matmul;
+  return t->kind == HX_MATMUL && is_worth_prefetching(p) ? p->m * p->k + p->k * p->n + p->m * p->n : 0;
 }
 
 /* Whether the task is one of the usual small ones, and valid, without a trace to write. *units: its units. */
@@ -54,10 +65,11 @@ static bool is_quick(const list *l, const hx_task *t, uint64_t *units) {
 
 static void check_tasks(hx__pieces *pieces, hx__chunk chunk) {
   list *const l = (list *)pieces;
-  uint64_t units = 0, own;
+  uint64_t units = 0, elements = 0, own;
   size_t others = 0;
   for (size_t i = chunk.first; i < chunk.first + chunk.count; i++) {
     hx__work w;
+    elements += elements_of(&l->tasks[i]);
     if (is_quick(l, &l->tasks[i], &own)) {
       units += own;
     } else if (hx__task_check(&l->tasks[i], &w) != HX_OK) {
@@ -69,6 +81,7 @@ static void check_tasks(hx__pieces *pieces, hx__chunk chunk) {
     }
   }
   atomic_fetch_add_explicit(&l->units, units, memory_order_relaxed);
+  atomic_fetch_add_explicit(&l->elements, elements, memory_order_relaxed);
   atomic_fetch_add_explicit(&l->others, others, memory_order_relaxed);
 }
 
@@ -93,11 +106,25 @@ static hx_status check_list(list *l) {
   return s == HX_OK ? s : fail_of(l, wrong, s);
 }
 
-/* A task that is no longer valid is left out: another one has written it. */
-static void compute_task(const list *l, const hx_task *t) {
+/* Whether a task prefetches the matrices of the next one, as the products of a batch do. */
+static bool looks_ahead(const hx_task *t, const hx_task *next) {
+  const struct hx_matmul_args *const p = &t->matmul;
+  return next && t->kind == HX_MATMUL && next->kind == HX_MATMUL && is_worth_prefetching(p) &&
+         hx__products_are_alike(p, &next->matmul);
+}
+
+static hx__gemm_operands operands_ahead(const struct hx_matmul_args *t, const struct hx_matmul_args *next) {
+  return (hx__gemm_operands){next->a == t->a ? NULL : next->a, next->b == t->b ? NULL : next->b, next->c};
+}
+
+/* A task that is no longer valid is left out: another one has written it. next: the one to prefetch for, or NULL. */
+static void compute_task(const list *l, const hx_task *t, const hx_task *next) {
   hx_context *const hx = l->pieces.hx;
+  const bool ahead = looks_ahead(t, next);
   hx__work w;
-  if (hx__offload_small(hx, t) || hx__task_check(t, &w) != HX_OK || !hx__is_piece(hx, &l->most, &w)) return;
+  if (!ahead && hx__offload_small(hx, t)) return;
+  if (hx__task_check(t, &w) != HX_OK || !hx__is_piece(hx, &l->most, &w)) return;
+  if (ahead) w.gemm.next = operands_ahead(&t->matmul, &next->matmul);
   const uint64_t from_ns = hx->table.trace ? hx__now_ns() : 0;
   if (!hx__finish_if_empty(&w)) hx__compute_here(hx, &w);
   hx__trace_work(hx, &w, from_ns, HX_OK);
@@ -105,7 +132,8 @@ static void compute_task(const list *l, const hx_task *t) {
 
 static void compute_tasks(hx__pieces *p, hx__chunk chunk) {
   const list *const l = (const list *)p;
-  for (size_t i = chunk.first; i < chunk.first + chunk.count; i++) compute_task(l, &l->tasks[i]);
+  const size_t end = chunk.first + chunk.count, ahead = p->looks_ahead ? end - 1 : chunk.first;
+  for (size_t i = chunk.first; i < end; i++) compute_task(l, &l->tasks[i], i < ahead ? &l->tasks[i + 1] : NULL);
 }
 
 /* Before anything is computed: brings results of earlier calls that only a device has to the host. */
@@ -158,6 +186,7 @@ static hx_status offload_list(list *l, hx_report *report) {
   if (s == HX_OK) s = fetch_operands(l, &copied);
   if (s != HX_OK) return s;
   p->effort = atomic_load(&l->units) + (uint64_t)p->count * HX__PIECE_EFFORT;
+  p->elements = atomic_load(&l->elements);
   p->compute = compute_tasks;
   if (atomic_load(&l->others) < p->count) hx__pieces_run(p);
   if (report) {

@@ -5,6 +5,8 @@
 #include "runtime/plan/share.h"
 #include "runtime/plan/threads.h"
 
+#define ROW 8u /* pieces that a thread takes at a time at least, if they prefetch */
+
 static void compute_some(void *arg) {
   hx__pieces *const p = arg;
   uint32_t chunks = 0;
@@ -24,11 +26,21 @@ static unsigned threads_for(hx__pieces *p) {
   return threads;
 }
 
+/* How many a thread takes at a time. The last one of them prefetches nothing. */
+static size_t each_of(const hx__pieces *p, unsigned threads) {
+  const size_t few = hx__taken_at_once(p->effort, p->count, threads);
+  if (!p->looks_ahead) return few;
+  const size_t part = threads > 1 ? p->count / threads / HX__PIECES_PER_THREAD : p->count;
+  const size_t row = threads == 1 || part < ROW ? part : ROW;
+  return row > few ? row : few;
+}
+
 void hx__pieces_run(hx__pieces *p) {
   atomic_init(&p->chunks, 0);
   if (p->count == 0) return;
   const unsigned threads = threads_for(p);
-  p->each = hx__taken_at_once(p->effort, p->count, threads);
+  p->looks_ahead = p->elements && hx__cpu_looks_ahead(p->elements / threads);
+  p->each = each_of(p, threads);
   hx__work_range_init(&p->range, (hx__chunk){0, p->count});
   hx__cpu_pool_run(threads, compute_some, p);
 }

@@ -13,12 +13,14 @@ typedef struct hx__pieces {
   size_t count;
   uint64_t effort; /* of all, in multiply-adds or elements, with HX__PIECE_EFFORT for each piece */
   void (*compute)(struct hx__pieces *pieces, hx__chunk chunk); /* by any thread of the pool */
+  uint64_t elements; /* of the operands of all pieces, if these are products that may prefetch for the next piece */
 
   bool pool_known; /* The state of the thread pool has been read for this call. */
   hx__pool_state pool;
 
   /* Set while they are computed. */
-  size_t each; /* pieces that a thread takes at a time */
+  size_t each;      /* pieces that a thread takes at a time */
+  bool looks_ahead; /* Each piece prefetches for the one after it in its chunk. */
   hx__work_range range;
   _Atomic uint32_t chunks; /* taken so far */
 } hx__pieces;

@@ -45,6 +45,10 @@
  * docs/measurements/cpu-thin.tsv. */
 #define HX__NEAR_FLOATS ((size_t)1 << 19)
 
+/* Multiply-adds of a product of a batch from which the operands of the next product are prefetched, if those of all are
+ * not in the second cache: docs/measurements/cpu-batches-ahead.tsv. */
+#define HX__AHEAD_UNITS ((size_t)1 << 15)
+
 /* ---- A small C with a long k (cpu/gemm_thin.h, plan/threads.c) */
 
 /* Both sides of C up to which, and k from which, such a product is thin, and its panels are computed by several

@@ -10,6 +10,24 @@ hx__gemm hx__batch_gemm(const hx__work *w, size_t i) {
   return g;
 }
 
+uint64_t hx__batch_elements(const hx__work *w) {
+  uint64_t elements = 0;
+  for (unsigned which = HX__BATCH_A; which <= HX__BATCH_C; which++) {
+    const hx__matrices x = hx__batch_matrices(w, which);
+    elements += x.first.rows * x.first.cols * x.count;
+  }
+  return elements;
+}
+
+hx__gemm hx__batch_gemm_ahead(const hx__work *w, size_t i) {
+  const struct hx_batch *const batch = &w->batch;
+  hx__gemm g = hx__batch_gemm(w, i);
+  if (g.a && batch->stride_a) g.next.a = g.a + batch->stride_a;
+  if (g.b && batch->stride_b) g.next.b = g.b + batch->stride_b;
+  g.next.c = g.c + batch->stride_c;
+  return g;
+}
+
 hx__work hx__batch_product(const hx__work *w, size_t i) {
   hx__work product = *w;
   product.gemm = hx__batch_gemm(w, i);

@@ -70,6 +70,7 @@ static void cut_columns(hx__gemm *g, hx__chunk columns) {
 hx__gemm hx__chunk_gemm(const hx__work *w, hx__chunk c) {
   hx__gemm g = w->gemm;
   g.full_extent = w->slices;
+  if (c.count < w->slices) g.next = (hx__gemm_operands){NULL, NULL, NULL}; /* Each chunk would prefetch all of it. */
   (w->by_columns ? cut_columns : cut_rows)(&g, c);
   return g;
 }

@@ -11,6 +11,7 @@
 #include "runtime/base/expr_code.h"
 #include "runtime/base/gemm.h"
 #include "runtime/base/slot.h"
+#include "runtime/base/thresholds.h"
 #include "runtime/base/trace.h"
 
 /* What hx_map_reduce makes of an operation that is 0, which must not make a map of the task. */
@@ -235,6 +236,12 @@ hx__trace_task hx__work_trace(const hx__work *work);
 
 /* Product i of a batch: as strides, and as a task of its own. */
 hx__gemm hx__batch_gemm(const hx__work *work, size_t i);
+/* The same with the operands of the next product, so that the CPU prefetches them; and whether that pays. */
+hx__gemm hx__batch_gemm_ahead(const hx__work *work, size_t i);
+/* Whether one of many products like this one is worth that: otherwise it takes longer than it gains. */
+static inline bool hx__product_looks_ahead(const hx__gemm *g) { return g->m * g->n * g->k > HX__AHEAD_UNITS; }
+/* The elements of all matrices of a batch. */
+uint64_t hx__batch_elements(const hx__work *work);
 hx__work hx__batch_product(const hx__work *work, size_t i);
 
 /* Makes one task of a batch that is not empty, whose slices are the products. False if a device would have to get much

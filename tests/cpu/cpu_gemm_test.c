@@ -160,6 +160,14 @@ static unsigned char *packed_ahead(const hx__cpu_kernels *kernels, const hx__gem
   return p;
 }
 
+/* Operands to prefetch for a product that follows, also in the unreadable memory behind the arenas. */
+static hx__gemm_operands somewhere(void) {
+  const float *p[OPERANDS];
+  for (int i = 0; i < OPERANDS; i++) p[i] = arenas[i] + (random_below(2) ? ARENA_FLOATS : random_below(ARENA_FLOATS));
+  return (hx__gemm_operands){random_below(3) ? p[OPERAND_A] : NULL, random_below(3) ? p[OPERAND_B] : NULL,
+                             p[OPERAND_C]};
+}
+
 /* Computes the product in one block, or in blocks of rows that share B or of columns that share A, as a run cuts it. */
 enum { WHOLE, BY_ROWS, BY_COLUMNS, BOTH_PACKED, WAYS };
 static bool multiply(const hx__cpu_kernels *kernels, const char *isa, const hx__gemm *g, hx__gemm_blocking blocking,
@@ -172,6 +180,7 @@ static bool multiply(const hx__cpu_kernels *kernels, const char *isa, const hx__
   for (size_t first = 0, count; first < all && ok; first += count) {
     hx__gemm part = *g;
     count = way == BY_ROWS || way == BY_COLUMNS ? 1 + random_below(all - first) : all;
+    if (random_below(2)) part.next = somewhere();
     if (way == BY_COLUMNS) {
       part.n = count, part.c += first;
       if (part.b) part.b += first * part.b_cs;

@@ -183,14 +183,18 @@ static void compute_product(cpu_stream *stream, const hx__request *request, hx__
   if (s) return_scratch(stream, s);
 }
 
-/* A product of 16 x 16 x 16 takes 100 ns, so nothing is done twice. */
+/* A quarter of it is for other programs. */
+bool hx__cpu_looks_ahead(uint64_t elements) {
+  return elements > NEAR_BYTES / sizeof(float) / 4 && elements > hx__topo_get()->l2_bytes / sizeof(float) / 4 * 3;
+}
+
 static void compute_batch(cpu_stream *stream, const hx__request *request, hx__chunk products) {
-  const struct hx_batch *const batch = &request->work->batch;
-  hx__gemm g = hx__batch_gemm(request->work, products.first);
-  const bool reads = g.k && g.alpha != 0;
-  for (size_t i = 0; i < products.count; i++) {
-    if (i && reads) g.a += batch->stride_a, g.b += batch->stride_b;
-    if (i) g.c += batch->stride_c;
+  const hx__work *const w = request->work;
+  const bool reads = w->gemm.k && w->gemm.alpha != 0;
+  const bool ahead = hx__product_looks_ahead(&w->gemm) && hx__cpu_looks_ahead(hx__batch_elements(w));
+  for (size_t left = products.count; left; left--) {
+    const size_t i = products.first + products.count - left;
+    const hx__gemm g = (ahead && left > 1 ? hx__batch_gemm_ahead : hx__batch_gemm)(w, i);
     if (!reads || !stream->kernels->gemm_direct(&g)) compute_product(stream, request, g, 0);
   }
 }

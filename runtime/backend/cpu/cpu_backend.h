@@ -54,6 +54,10 @@ void hx__cpu_pack_close(hx__stream *stream, hx__packed *packed);
 void hx__cpu_block(hx__stream *stream, const hx__request *request, hx__chunk chunk, hx__chunk cross);
 size_t hx__cpu_cross_grain(const hx__stream *stream, const hx__work *work);
 
+/* Whether a thread that computes one small product after another should prefetch the operands of the next one, which
+ * have so many elements in all: if they are not in the second cache. */
+bool hx__cpu_looks_ahead(uint64_t elements);
+
 /* Where a reduction's data is likely to be, by the bytes that all of it reads. */
 hx__locality hx__cpu_locality(const hx__stream *stream, const hx__work *work);
 
