@@ -95,6 +95,16 @@
 /* The same for larger products with this many slices for each thread, which make up for packing B in every thread. */
 #define HX__LONGER_UNITS (1u << 27)
 #define HX__LONGER_SLICES 96u
+/* When a product is cut into a grid of blocks, 4 to 8 for each thread: the multiply-adds for each thread, the slices
+ * for each thread (but any number of columns if C has few rows), the threads and k. Larger products, and those with
+ * more rows for each thread, are faster if all threads share a packed operand; smaller ones if each gets one part:
+ * docs/measurements/cpu-grids.tsv. */
+#define HX__GRID_LEAST_UNITS (1u << 22)
+#define HX__GRID_MOST_UNITS (1u << 26)
+#define HX__GRID_BLOCK_UNITS (1u << 22)
+#define HX__GRID_SLICES ((size_t)112)
+#define HX__GRID_THREADS 6u
+#define HX__GRID_K ((size_t)256)
 /* Slices of a chunk from which packing the shared operand, or reading it from beyond the second cache, pays. 96
  * slices are 24 multiply-adds for each byte of it. */
 #define HX__PACKING_SLICES 96u

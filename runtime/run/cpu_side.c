@@ -133,14 +133,17 @@ static hx__packed *pack_ahead(const hx__run_state *run) {
   return hx__cpu_pack_open(stream, run->work, version);
 }
 
-/* The last slices of a product without devices are cut in two dimensions. */
+/* The last slices of a product without devices, or all of them, are cut in two dimensions. */
 static void set_remainder_aside(hx__run_state *run) {
   const hx__work *const w = run->work;
   run->cpu.remainder.blocks = 0;
-  if (!w->matmul || w->by_products || run->plan->threads < 2 || run->progress.devices || is_short(run) ||
+  if (!w->matmul || w->by_products || run->plan->threads < 2 || run->progress.devices ||
       hx__work_range_left(&run->range) != w->slices)
     return;
-  hx__remainder_plan(&run->cpu.remainder, run->table->cpu, w, run->plan->threads);
+  const bool whole = hx__remainder_plan_whole(&run->cpu.remainder, run->table->cpu, w, run->plan->threads) &&
+                     !hx__memory_version(run->table->memory, w, !w->by_columns); /* It may be packed already. */
+  if (!whole) run->cpu.remainder.blocks = 0;
+  if (!whole && !is_short(run)) hx__remainder_plan(&run->cpu.remainder, run->table->cpu, w, run->plan->threads);
   if (run->cpu.remainder.blocks) hx__work_range_take_back(&run->range, run->cpu.remainder.slices.count);
 }
 

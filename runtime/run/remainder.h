@@ -5,17 +5,20 @@
 
 #include "runtime/backend/backend.h"
 
-/* Blocks of `rows` slices by `width` elements of the cross extent. A counter hands them out once all slices before them
- * have been taken. blocks is 0 if there is no remainder. */
+/* The slices are cut into `down` parts, and the cross extent into `across`; parts begin at multiples of a grain. A
+ * counter hands the blocks out once all slices before them have been taken. blocks is 0 if there is no remainder. */
 typedef struct hx__remainder {
   hx__chunk slices;
-  size_t rows, width, parts, blocks;
+  size_t grain, cross_grain, down, across, blocks;
   _Atomic size_t next;
 } hx__remainder;
 
 /* Plans the remainder of a product that `threads` threads compute without devices. The caller takes remainder->slices
  * out of its work range. */
 void hx__remainder_plan(hx__remainder *remainder, const hx__stream *cpu, const hx__work *work, unsigned threads);
+
+/* The same for all slices of a product, if blocks pay for it. */
+bool hx__remainder_plan_whole(hx__remainder *remainder, const hx__stream *cpu, const hx__work *work, unsigned threads);
 
 /* Takes the next block: its slices and its part of the cross extent. False if none is left. */
 bool hx__remainder_next(hx__remainder *remainder, const hx__work *work, hx__chunk *chunk, hx__chunk *cross);
