@@ -45,8 +45,8 @@
  * docs/measurements/cpu-thin.tsv. */
 #define HX__NEAR_FLOATS ((size_t)1 << 19)
 
-/* Multiply-adds of a product of a batch from which the operands of the next product are prefetched, if those of all are
- * not in the second cache: docs/measurements/cpu-batches-ahead.tsv. */
+/* Multiply-adds of a product of a batch above which the operands of the next product are prefetched, if those of all
+ * are not in the second cache: docs/measurements/cpu-batches-ahead.tsv. */
 #define HX__AHEAD_UNITS ((size_t)1 << 15)
 
 /* ---- A small C with a long k (cpu/gemm_thin.h, plan/threads.c) */
@@ -95,11 +95,12 @@
 /* The same for larger products with this many slices for each thread, which make up for packing B in every thread. */
 #define HX__LONGER_UNITS (1u << 27)
 #define HX__LONGER_SLICES 96u
-/* When a product is cut into a grid of blocks, 4 to 8 for each thread: the multiply-adds for each thread, the slices
- * for each thread (but any number of columns if C has few rows), the threads and k. Larger products, and those with
- * more rows for each thread, are faster if all threads share a packed operand; smaller ones if each gets one part:
- * docs/measurements/cpu-grids.tsv. */
+/* When all of a product is cut in two dimensions, into about 4 to 8 blocks for each thread: the multiply-adds for each
+ * thread, the slices for each thread (but any number of columns if C has few rows), the threads and k. Larger products,
+ * and those with more rows for each thread, are faster if all threads share a packed operand; smaller ones if each gets
+ * one part: docs/measurements/cpu-grids.tsv. */
 #define HX__GRID_LEAST_UNITS (1u << 22)
+#define HX__GRID_UNEVEN_UNITS (1u << 21) /* if threads have lately taken different times: cpu-uneven.tsv */
 #define HX__GRID_MOST_UNITS (1u << 26)
 #define HX__GRID_BLOCK_UNITS (1u << 22)
 #define HX__GRID_SLICES ((size_t)112)

@@ -11,12 +11,13 @@
 
 #define LEAST_LEAVES 4u /* of a chunk: 64 KiB */
 #define MOST_LEAVES 64u
-#define LAST_PART 128u /* of a product: the last chunk is this part of a thread's slices */
+#define LAST_PART 128u        /* of a product: the last chunk is this part of a thread's slices */
+#define LEAST_EQUAL_SLICES 8u /* of a thread: the lengths of equal parts then differ by an eighth at most */
 
 /* Whether a run is over before a thread that lost its core would get it back, so that equal parts are as good as any,
  * unless some cores are slower than others. With equal parts, an array that is reduced again and again stays in the
  * caches of the same cores. */
-static bool is_short(const hx__run_state *run) {
+static bool fits_equal_parts(const hx__run_state *run) {
   const hx__work *const w = run->work;
   const bool fits =
       !w->matmul ? w->units <= HX__SHORT_ELEMENTS
@@ -66,7 +67,7 @@ static size_t chunk_for_thread(const hx__run_state *run, size_t grain) {
   const size_t left = hx__work_range_left(&run->range), parts = run->plan->threads;
   if (parts <= 1) return left;
   if (run->work->by_products) return hx__products_at_once(run->work, left, run->plan->threads);
-  if (is_short(run)) return (run->work->slices + parts - 1) / parts;
+  if (run->cpu.equal_parts) return (run->work->slices + parts - 1) / parts;
   if (run->work->matmul) {
     const size_t guided = left / (2 * parts), least = run->work->slices / (LAST_PART * parts);
     const size_t want = guided < least ? least : guided;
@@ -88,6 +89,14 @@ void hx__trace_cpu(const hx__run_state *run, uint64_t from_ns, hx__chunk chunk, 
 static hx__chunk next_chunk(hx__run_state *run, size_t grain) {
   if (run->cpu.overdue) return hx__redo_next_part(&run->progress, run->cpu.overdue, grain, (double)hx__now_ns());
   return hx__work_range_take_front(&run->range, chunk_for_thread(run, grain));
+}
+
+/* Notes when a thread has computed its part. */
+static void note_end(hx__run_state *run) {
+  const uint64_t now_ns = hx__now_ns();
+  uint64_t first_ns = 0;
+  atomic_compare_exchange_strong(&run->cpu.first_ns, &first_ns, now_ns);
+  atomic_store(&run->cpu.last_ns, now_ns); /* Two threads at once differ by less than matters. */
 }
 
 /* One thread of the pool. */
@@ -120,6 +129,7 @@ static void compute_chunks(void *arg) {
   }
   atomic_fetch_add(&run->cpu.chunks, chunks);
   atomic_fetch_add(&run->cpu.units, units);
+  if (run->cpu.notes_ends && chunks) note_end(run);
 }
 
 /* Packs the operand that all chunks share before the first chunk, if several chunks follow or it stays packed for later
@@ -129,35 +139,52 @@ static hx__packed *pack_ahead(const hx__run_state *run) {
   hx__stream *const stream = run->table->cpu;
   const uint64_t version = hx__memory_version(run->table->memory, run->work, !run->work->by_columns);
   const bool once = chunk_for_thread(run, hx__stream_grain(stream, run->work)) >= hx__work_range_left(&run->range);
-  if (!version && (is_short(run) || packs_alone(run) || once)) return NULL;
+  if (!version && (run->cpu.equal_parts || packs_alone(run) || once)) return NULL;
   return hx__cpu_pack_open(stream, run->work, version);
 }
 
 /* The last slices of a product without devices, or all of them, are cut in two dimensions. */
-static void set_remainder_aside(hx__run_state *run) {
+static void set_remainder_aside(hx__run_state *run, bool uneven) {
   const hx__work *const w = run->work;
   run->cpu.remainder.blocks = 0;
   if (!w->matmul || w->by_products || run->plan->threads < 2 || run->progress.devices ||
       hx__work_range_left(&run->range) != w->slices)
     return;
-  const bool whole = hx__remainder_plan_whole(&run->cpu.remainder, run->table->cpu, w, run->plan->threads) &&
+  const bool whole = hx__remainder_plan_whole(&run->cpu.remainder, run->table->cpu, w, run->plan->threads, uneven) &&
                      !hx__memory_version(run->table->memory, w, !w->by_columns); /* It may be packed already. */
   if (!whole) run->cpu.remainder.blocks = 0;
-  if (!whole && !is_short(run)) hx__remainder_plan(&run->cpu.remainder, run->table->cpu, w, run->plan->threads);
+  if (whole) run->cpu.equal_parts = false;
+  if (!whole && !run->cpu.equal_parts) hx__remainder_plan(&run->cpu.remainder, run->table->cpu, w, run->plan->threads);
   if (run->cpu.remainder.blocks) hx__work_range_take_back(&run->range, run->cpu.remainder.slices.count);
+}
+
+/* Decides how threads share the run. Returns whether it is to be learned how long its equal parts take: those of a
+ * product that would be cut into a grid if they ended apart. Reductions gained too seldom by that. */
+static bool choose_parts(hx__run_state *run) {
+  const hx__work *const w = run->work;
+  const unsigned threads = run->plan->threads;
+  run->cpu.equal_parts = threads > 1 && fits_equal_parts(run);
+  atomic_store(&run->cpu.first_ns, 0);
+  const bool may_be_cut = run->cpu.equal_parts && w->matmul && w->units / threads >= HX__GRID_UNEVEN_UNITS;
+  set_remainder_aside(run, may_be_cut && hx__cpu_pool_is_uneven());
+  return may_be_cut && run->cpu.equal_parts && w->slices / LEAST_EQUAL_SLICES >= threads;
 }
 
 void hx__cpu_side(hx__run_state *run) {
   if (hx__cpu_panels(run)) return;
-  set_remainder_aside(run);
+  run->cpu.notes_ends = choose_parts(run);
+  const uint64_t from_ns = run->cpu.notes_ends ? hx__now_ns() : 0;
   run->cpu.packed = pack_ahead(run);
   run->cpu.request.packed = run->cpu.packed;
   hx__cpu_pool_run(run->plan->threads, compute_chunks, run);
   if (run->cpu.packed) hx__cpu_pack_close(run->table->cpu, run->cpu.packed);
+  if (run->cpu.notes_ends)
+    hx__cpu_pool_learn_parts(from_ns, atomic_load(&run->cpu.first_ns), atomic_load(&run->cpu.last_ns));
 }
 
 /* The pool computes all that is left of the overdue device's last chunk. */
 static void redo_chunk(hx__run_state *run) {
+  run->cpu.notes_ends = false;
   run->cpu.packed = NULL;
   run->cpu.request.packed = NULL;
   if (run->cpu.from_ns) run->cpu.from_ns = hx__now_ns();

@@ -35,10 +35,13 @@ typedef struct hx__device_job {
 /* The CPU's part: of the calling thread and of its thread pool. */
 typedef struct hx__cpu_part {
   hx__request request;
-  struct hx__packed *packed; /* NULL: none */
-  hx__remainder remainder;   /* behind the slices of the run's range */
-  uint64_t from_ns;          /* when its threads began; 0: not measured */
-  hx__device_run *overdue;   /* The pool computes again what this device has in flight last; NULL: none. */
+  struct hx__packed *packed;          /* NULL: none */
+  hx__remainder remainder;            /* behind the slices of the run's range */
+  uint64_t from_ns;                   /* when its threads began; 0: not measured */
+  bool notes_ends;                    /* Threads note when they have ended, in first_ns and last_ns. */
+  bool equal_parts;                   /* Each thread gets one chunk. */
+  _Atomic uint64_t first_ns, last_ns; /* when the first and the last thread ended */
+  hx__device_run *overdue;            /* The pool computes again what this device has in flight last; NULL: none. */
   _Atomic uint32_t chunks;
   _Atomic uint64_t units;
 } hx__cpu_part;

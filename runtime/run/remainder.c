@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A few slices for each thread cannot be shared out evenly: of a product of 512 rows, each of sixteen threads gets two
  * register tiles, and one that gets a third holds up all others. So the last slices are cut along the cross extent,
- * too, into blocks of about ten microseconds. If each thread would get few slices of all, every slice is cut so, into
- * larger blocks: otherwise all threads read all of the shared operand, which the last cache delivers too slowly
+ * too, into blocks of about ten microseconds. If each thread would get only a few slices, all slices are cut this way,
+ * into larger blocks: otherwise all threads read all of the shared operand, which the last cache delivers too slowly
  * (docs/measurements/cpu-grids.tsv). */
 #include "runtime/run/remainder.h"
 
@@ -59,17 +59,19 @@ static double cost_of(const hx__remainder *t, size_t slices, size_t extent, size
 }
 
 /* Whether blocks pay for a product that gives each thread `each` multiply-adds. */
-static bool is_for_grid(const hx__work *w, uint64_t each, unsigned threads) {
+static bool is_for_grid(const hx__work *w, uint64_t each, unsigned threads, bool uneven) {
+  if (uneven) return each >= HX__GRID_UNEVEN_UNITS && each <= HX__GRID_MOST_UNITS;
   if (threads < HX__GRID_THREADS || w->gemm.k < HX__GRID_K) return false;
   if (each < HX__GRID_LEAST_UNITS || each > HX__GRID_MOST_UNITS) return false;
   return w->slices / threads <= HX__GRID_SLICES || (w->by_columns && w->gemm.m <= HX__WIDE_ROWS);
 }
 
-bool hx__remainder_plan_whole(hx__remainder *t, const hx__stream *cpu, const hx__work *w, unsigned threads) {
+bool hx__remainder_plan_whole(hx__remainder *t, const hx__stream *cpu, const hx__work *w, unsigned threads,
+                              bool uneven) {
   const size_t extent = hx__work_cross_extent(w);
   const uint64_t each = w->units / threads;
   t->blocks = 0;
-  if (!is_for_grid(w, each, threads)) return false;
+  if (!is_for_grid(w, each, threads, uneven)) return false;
   t->grain = hx__stream_grain(cpu, w);
   t->cross_grain = hx__cpu_cross_grain(cpu, w);
   const size_t most_down = w->slices / t->grain, most_across = extent / t->cross_grain;

@@ -5,8 +5,9 @@
 
 #include "runtime/backend/backend.h"
 
-/* The slices are cut into `down` parts, and the cross extent into `across`; parts begin at multiples of a grain. A
- * counter hands the blocks out once all slices before them have been taken. blocks is 0 if there is no remainder. */
+/* The slices, the last ones of a product or all, are cut into `down` parts, and the cross extent into `across`; parts
+ * begin at multiples of a grain. A counter hands the blocks out once all slices before them have been taken. blocks: 0
+ * if nothing is cut so. */
 typedef struct hx__remainder {
   hx__chunk slices;
   size_t grain, cross_grain, down, across, blocks;
@@ -17,8 +18,9 @@ typedef struct hx__remainder {
  * out of its work range. */
 void hx__remainder_plan(hx__remainder *remainder, const hx__stream *cpu, const hx__work *work, unsigned threads);
 
-/* The same for all slices of a product, if blocks pay for it. */
-bool hx__remainder_plan_whole(hx__remainder *remainder, const hx__stream *cpu, const hx__work *work, unsigned threads);
+/* The same for all slices of a product, if blocks pay for it. uneven: some threads are slower than others. */
+bool hx__remainder_plan_whole(hx__remainder *remainder, const hx__stream *cpu, const hx__work *work, unsigned threads,
+                              bool uneven);
 
 /* Takes the next block: its slices and its part of the cross extent. False if none is left. */
 bool hx__remainder_next(hx__remainder *remainder, const hx__work *work, hx__chunk *chunk, hx__chunk *cross);

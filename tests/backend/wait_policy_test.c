@@ -80,5 +80,20 @@ int main(void) {
   p = policy_after_first_region();
   hx__wait_policy_learn(&p, 5, 10 * US, 45 * US, now); /* the four other threads have saved 40 us */
   CHECK(crowded_ns(&p) == 0, "crowded although five threads saved time");
+  /* Equal parts that end apart, twice in a row, and then together again. */
+  p = policy_after_first_region();
+  const uint64_t begin = now;
+  hx__wait_policy_learn_parts(&p, begin, begin + 79 * US, begin + 100 * US);
+  CHECK(!hx__wait_policy_is_uneven(&p, begin + 101 * US), "uneven after one region");
+  hx__wait_policy_learn_parts(&p, begin, begin + 81 * US, begin + 100 * US);
+  hx__wait_policy_learn_parts(&p, begin, begin + 79 * US, begin + 100 * US);
+  CHECK(!hx__wait_policy_is_uneven(&p, begin + 101 * US), "uneven although an even region came between");
+  hx__wait_policy_learn_parts(&p, begin, begin + 101 * US, begin + 100 * US); /* noted in another order */
+  hx__wait_policy_learn_parts(&p, begin, begin + 79 * US, begin + 100 * US);
+  hx__wait_policy_learn_parts(&p, begin, begin + 79 * US, begin + 100 * US);
+  CHECK(hx__wait_policy_is_uneven(&p, begin + 20 * MS), "even after two regions");
+  CHECK(!hx__wait_policy_is_uneven(&p, begin + 21 * MS), "uneven for more than 20 ms");
+  hx__wait_policy_learn_parts(&p, begin + 30 * MS, begin + 30 * MS + 50 * US, begin + 31 * MS);
+  CHECK(hx__wait_policy_is_uneven(&p, begin + 32 * MS), "even although a later region is uneven, too");
   return checks_end("wait_policy_test");
 }

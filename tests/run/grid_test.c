@@ -14,14 +14,14 @@ static uint64_t seed, drawn;
 static size_t draw(size_t below) { return data_u64(seed, drawn++) % below; }
 
 /* Whether the product is cut; then each element of C is in exactly one block, and no block is empty. */
-static bool check_cover(const hx_context *hx, size_t m, size_t n, size_t k, unsigned threads) {
+static bool check_cover(const hx_context *hx, size_t m, size_t n, size_t k, unsigned threads, bool uneven) {
   float *const far[] = {(float *)((uintptr_t)1 << 40), (float *)((uintptr_t)2 << 40), (float *)((uintptr_t)3 << 40)};
   const hx_task task = hx_matmul(m, n, k, far[0], far[1], far[2]); /* Nothing is read or written there. */
   hx__work work;
   hx__remainder grid;
   hx__chunk chunk, cross;
   CHECK_OK(hx__task_check(&task, &work));
-  if (!hx__remainder_plan_whole(&grid, hx->table.cpu, &work, threads)) return false;
+  if (!hx__remainder_plan_whole(&grid, hx->table.cpu, &work, threads, uneven)) return false;
   unsigned char *const times = calloc(m, n);
   size_t blocks = 0, empty = 0, wrong = 0;
   for (; hx__remainder_next(&grid, &work, &chunk, &cross); blocks++) {
@@ -42,13 +42,13 @@ static void check_covers(const hx_context *hx) {
   unsigned cut = 0;
   for (int i = 0; i < 3000; i++) {
     const size_t most = draw(2) ? 900 : 150, k = HX__GRID_K + draw(3000000 / most); /* few elements of C, too */
-    cut += check_cover(hx, 1 + draw(most), 1 + draw(most), k, (unsigned)(2 + draw(70)));
+    cut += check_cover(hx, 1 + draw(most), 1 + draw(most), k, (unsigned)(2 + draw(70)), draw(2));
   }
   CHECK(cut > 300, "%u of 3000 products are cut", cut);
-  CHECK(!check_cover(hx, 500, 500, 500, HX__GRID_THREADS - 1), "few threads");
-  CHECK(!check_cover(hx, 500, 500, HX__GRID_K - 1, HX__GRID_THREADS), "short k");
-  CHECK(!check_cover(hx, 2000, 2000, 2000, HX__GRID_THREADS), "a large product");
-  CHECK(check_cover(hx, 500, 500, 500, HX__GRID_THREADS), "a product that is cut");
+  CHECK(!check_cover(hx, 500, 500, 500, HX__GRID_THREADS - 1, false), "few threads");
+  CHECK(!check_cover(hx, 500, 500, HX__GRID_K - 1, HX__GRID_THREADS, false), "short k");
+  CHECK(!check_cover(hx, 2000, 2000, 2000, HX__GRID_THREADS, false), "a large product");
+  CHECK(check_cover(hx, 500, 500, 500, HX__GRID_THREADS, false), "a product that is cut");
 }
 
 /* So large that eight threads are used even if other programs have the cores (HX__CROWDED_UNITS). */

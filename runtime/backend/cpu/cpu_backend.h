@@ -27,6 +27,11 @@ hx__pool_state hx__cpu_pool_state(void);
  * which the caller has entered. Returns when all have returned. One thread: a plain call. */
 void hx__cpu_pool_run(unsigned threads, void (*body)(void *arg), void *arg);
 
+/* Tells the pool of the calling thread when the first and the last of equal parts of a region ended, and whether such
+ * parts have lately taken different times. */
+void hx__cpu_pool_learn_parts(uint64_t from_ns, uint64_t first_ns, uint64_t last_ns);
+bool hx__cpu_pool_is_uneven(void);
+
 /* The number of threads of the calling thread's last region, if they still spin and are OpenMP's usual number. 0: they
  * sleep, there are none, a pool of this process is working, or other programs use the cores. */
 unsigned hx__cpu_pool_spinning(void);

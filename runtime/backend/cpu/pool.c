@@ -41,6 +41,12 @@ unsigned hx__cpu_threads(const hx__config *config) {
 
 hx__pool_state hx__cpu_pool_state(void) { return hx__wait_policy_state(&wait_policy, hx__now_ns()); }
 
+void hx__cpu_pool_learn_parts(uint64_t from_ns, uint64_t first_ns, uint64_t last_ns) {
+  hx__wait_policy_learn_parts(&wait_policy, from_ns, first_ns, last_ns);
+}
+
+bool hx__cpu_pool_is_uneven(void) { return hx__wait_policy_is_uneven(&wait_policy, hx__now_ns()); }
+
 unsigned hx__cpu_pool_spinning(void) {
   if (atomic_load_explicit(&busy_threads, memory_order_relaxed) || omp_get_level() > 0) return 0;
   const unsigned threads = hx__wait_policy_spinning(&wait_policy, hx__now_ns());

@@ -14,6 +14,9 @@
 #define HX__BACKOFF_WAITS 8    /* the pool is not used for this many times the time that was lost */
 #define HX__MOST_BACKOFF_NS 64000000 /* nor for longer than this */
 #define HX__SPINS_NS 3000000u        /* about how long libgomp's threads spin on cores that other programs want */
+#define HX__UNEVEN_PART 5u           /* Parts are uneven if they end further apart than this part of the region. */
+#define HX__UNEVEN_REGIONS 2u        /* in a row, after which parts are handed out one by one, */
+#define HX__UNEVEN_NS 20000000u      /* for so long */
 #define HX__LASTS_NS 200000u /* a region of this length is worth a system call that measures the caller's CPU time */
 
 typedef struct hx__wait_policy {
@@ -22,6 +25,8 @@ typedef struct hx__wait_policy {
   int64_t saved_ns;    /* balance of time saved by the pool and time spent waiting for it */
   uint64_t ended_ns;   /* end of the last region */
   unsigned threads;    /* and its number of threads */
+  uint64_t uneven_ns;  /* before this time, equal parts take the threads different times */
+  unsigned uneven;     /* how many of the last regions with equal parts did */
   bool has_run;        /* libgomp has started its threads: the first region does not count */
   bool last_was_long;  /* the last region was long: measure the caller's CPU time in the next one */
 } hx__wait_policy;
@@ -51,6 +56,21 @@ static inline void hx__wait_policy_learn(hx__wait_policy *p, unsigned threads, u
   const int64_t backoff = -p->saved_ns * HX__BACKOFF_WAITS;
   p->crowded_ns = end_ns + (uint64_t)(backoff < HX__MOST_BACKOFF_NS ? backoff : HX__MOST_BACKOFF_NS);
   p->saved_ns = 0;
+}
+
+/* Learns from a region of equal parts, of which the first ended at first_ns and the last at last_ns. If they took
+ * different times, one core is slower than another, or another program had it; a single region says little. */
+static inline void hx__wait_policy_learn_parts(hx__wait_policy *p, uint64_t from_ns, uint64_t first_ns,
+                                               uint64_t last_ns) {
+  const bool uneven = last_ns > first_ns && last_ns - first_ns > (last_ns - from_ns) / HX__UNEVEN_PART;
+  p->uneven = uneven ? p->uneven + 1 : 0;
+  if (p->uneven < HX__UNEVEN_REGIONS) return;
+  p->uneven_ns = last_ns + HX__UNEVEN_NS;
+  p->uneven = HX__UNEVEN_REGIONS - 1; /* The next one after that time is enough. */
+}
+
+static inline bool hx__wait_policy_is_uneven(const hx__wait_policy *p, uint64_t now_ns) {
+  return now_ns < p->uneven_ns;
 }
 
 /* The number of threads that still spin and could start at once. 0: none, or other programs use their cores. */
