@@ -8,8 +8,9 @@
 #include "cpu/gemm_tile.h"
 #include "runtime/base/gemm.h"
 
-#define AHEAD_LINE ((size_t)16) /* floats */
-enum { AHEAD_OPERANDS = 3 };    /* A, B and C */
+#define AHEAD_WALKS (HX__V_BYTES >= 32) /* There are tiles that walk (tile_rows_ahead). */
+#define AHEAD_LINE ((size_t)16)         /* floats */
+enum { AHEAD_OPERANDS = 3 };            /* A, B and C */
 
 /* One of them, row by row, or column by column if its columns are contiguous. */
 typedef struct ahead_operand {

@@ -127,12 +127,13 @@ static void gemm_block(const hx__gemm *g, hx__gemm_blocking blocking, const hx__
 static void gemm_packed(const hx__gemm *g, hx__gemm_blocking blocking, const hx__gemm_packed *packed_a,
                         const hx__gemm_packed *packed_b, float *scratch) {
   gemm_ahead ahead;
-  if (g->next.c) ahead = ahead_of(g);
+  const bool has_next = AHEAD_WALKS && g->next.c != NULL;
+  if (has_next) ahead = ahead_of(g);
   for (size_t j = 0, columns; j < g->n; j += columns) {
     columns = even_block(g->n - j, blocking.columns, GEMM_NR);
     for (size_t r = 0, rows; r < g->m; r += rows) {
       rows = even_block(g->m - r, blocking.mc, GEMM_MR);
-      gemm_block(g, blocking, packed_a, packed_b, scratch, r, rows, j, columns, g->next.c ? &ahead : NULL);
+      gemm_block(g, blocking, packed_a, packed_b, scratch, r, rows, j, columns, has_next ? &ahead : NULL);
     }
   }
 }
@@ -176,7 +177,7 @@ GEMM_INLINE void direct_tiles(const hx__gemm *g, float *strip) {
                               .scaled = scales(g)};
   tile_walk walk;
   gemm_ahead ahead;
-  const bool has_next = g->next.c != NULL;
+  const bool has_next = AHEAD_WALKS && g->next.c != NULL;
   if (has_next) ahead = ahead_of(g);
   tile_args t = {.k = g->k, .a_rs = g->a_rs, .a_cs = g->a_cs, .b_rs = g->b_rs, .ldd = target.lds, .walk = &walk};
   for (size_t j = 0; j < g->n; j += t.nr) {

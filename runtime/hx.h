@@ -247,7 +247,7 @@ HX_API void hx_close(hx_context *hx);
  * are then unspecified. */
 HX_API hx_status hx_offload(hx_context *hx, const hx_task *task, hx_report *report);
 
-/* Does n tasks, as this loop does, with the same bits, in less time if tasks are small or read the same large arrays:
+/* Does n tasks, as this loop does, with the same results to the last bit and in less time if the tasks are small:
  *     for (i = 0; i < n; i++) hx_offload(hx, &tasks[i], NULL);
  * They may be done in any order and at once: no output may share an element with an input or an output of another task,
  * which the caller has to see to. Threads take small tasks whole. Larger ones, and small ones that are alike and whose

@@ -222,7 +222,7 @@ static hx_status offload_pass(const list *l, const hx__pass *pass, hx_report *re
   return s == HX_OK ? s : fail_of(l, failed, s);
 }
 
-/* The tasks from number `first` on and before `end`, for none of which another task stands. */
+/* The tasks from number `first` on and before `end`, none of which another task stands for. */
 static hx_status offload_part(const list *l, size_t first, size_t end, hx_report *report) {
   hx_status s = HX_OK;
   hx__pass pass;

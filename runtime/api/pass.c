@@ -13,8 +13,9 @@
 #include "runtime/plan/threads.h"
 #include "runtime/run/fetch.h"
 
-#define MOST_TASKS 64u /* of a pass */
-#define MOST_FIELDS 8u /* of a task: more are a pass of their own */
+#define MOST_TASKS 64u                  /* of a pass */
+#define NEAR_ELEMENTS ((size_t)1 << 18) /* of all inputs of a user kernel: 1 MiB */
+#define MOST_FIELDS 8u                  /* of a task: more are a pass of their own */
 /* Leaves that a thread computes of one task before it does those of the next, at most: 64 KiB of each array. */
 #define MOST_LEAVES 4u
 
@@ -48,8 +49,10 @@ static bool share_one(const arrays *a, const arrays *b) {
 /* Whether only the CPU is to compute a task. */
 static bool stays_on_cpu(const hx_context *hx, const hx__work *w) {
   const double share = hx__share_of(&hx->config, w);
-  if (share == 0.0 || !hx->wants_devices || hx__in_forked_child()) return true;
-  return share == HX__SHARE_AUTO && hx->config.offload != HX__OFFLOAD_MANDATORY && !hx__devices_may_do(hx, w);
+  if (share == 0.0) return true;
+  if (hx->config.offload == HX__OFFLOAD_MANDATORY) return false;
+  if (!hx->wants_devices || hx__in_forked_child()) return true;
+  return share == HX__SHARE_AUTO && !hx__devices_may_do(hx, w);
 }
 
 /* Whether it is worth checking what a task is: lists of small tasks take less than a microsecond for each. */
@@ -61,11 +64,18 @@ static bool may_be_large(const hx_task *t) {
   return n > HX__ONE_THREAD_ELEMENTS;
 }
 
-/* Whether a task is a reduction of arrays that do not fit in the second cache, which reads them again for each task. */
+/* Whether the arrays of a reduction do not fit in the second cache, so that each task would read them again from beyond
+ * it. */
+static bool is_far(const hx_context *hx, const hx__work *w) {
+  const size_t inputs = w->kernel ? w->kernel->expr.inputs : 0;
+  return hx__cpu_locality(hx->table.cpu, w) != HX__IN_L2 || (inputs && w->n > NEAR_ELEMENTS / inputs);
+}
+
+/* Whether a task may be part of a pass. */
 static bool may_join(const hx_context *hx, const hx_task *t, hx__work *w) {
   if (!may_be_large(t) || hx__task_check(t, w) != HX_OK) return false;
   const bool reduces = !w->map && !w->by_lines && w->slices && w->nfields <= MOST_FIELDS;
-  return reduces && hx__cpu_locality(hx->table.cpu, w) != HX__IN_L2 && stays_on_cpu(hx, w);
+  return reduces && is_far(hx, w) && stays_on_cpu(hx, w);
 }
 
 /* How many tasks from the first on are a pass. */
@@ -83,7 +93,7 @@ static size_t count_pass(const hx_context *hx, const hx_task *tasks, size_t n) {
 }
 
 bool hx__find_pass(const hx_context *hx, const hx_task *tasks, size_t n, size_t from, hx__pass *found) {
-  for (size_t at = from; at < n; at += found->count ? found->count : 1) {
+  for (size_t at = from; at < n; at++) {
     *found = (hx__pass){at, count_pass(hx, &tasks[at], n - at)};
     if (found->count > 1) return true;
   }
@@ -151,7 +161,7 @@ static void cut_into_pieces(parts *all, uint64_t effort) {
   const size_t leaves = all->slices / wanted;
   all->leaves = leaves < 1 ? 1 : leaves < MOST_LEAVES ? leaves : MOST_LEAVES;
   all->pieces.count = (all->slices + all->leaves - 1) / all->leaves;
-  all->pieces.effort = effort / HX__ASLEEP_ELEMENTS * HX__ASLEEP_UNITS; /* in multiply-adds */
+  all->pieces.effort = effort * (HX__ASLEEP_UNITS / HX__ASLEEP_ELEMENTS); /* in multiply-adds */
 }
 
 static hx_status offload_parts(parts *all, const hx_task *tasks, size_t *failed, hx_report *report) {

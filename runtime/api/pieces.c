@@ -5,7 +5,8 @@
 #include "runtime/plan/share.h"
 #include "runtime/plan/threads.h"
 
-#define ROW 8u /* pieces that a thread takes at a time at least, if they prefetch */
+#define TOGETHER 8u                /* pieces that prefetch, which a thread takes at a time, */
+#define TOGETHER_EFFORT (1u << 22) /* if their effort is at most this: a tenth of a millisecond */
 
 static void compute_some(void *arg) {
   hx__pieces *const p = arg;
@@ -30,9 +31,11 @@ static unsigned threads_for(hx__pieces *p) {
 static size_t each_of(const hx__pieces *p, unsigned threads) {
   const size_t few = hx__taken_at_once(p->effort, p->count, threads);
   if (!p->looks_ahead) return few;
-  const size_t part = threads > 1 ? p->count / threads / HX__PIECES_PER_THREAD : p->count;
-  const size_t row = threads == 1 || part < ROW ? part : ROW;
-  return row > few ? row : few;
+  if (threads == 1) return p->count;
+  const size_t part = p->count / threads / HX__PIECES_PER_THREAD, most = part < TOGETHER ? part : TOGETHER;
+  const uint64_t fit = TOGETHER_EFFORT / (p->effort / p->count + 1);
+  const size_t together = fit < most ? (size_t)fit : most;
+  return together > few ? together : few;
 }
 
 void hx__pieces_run(hx__pieces *p) {

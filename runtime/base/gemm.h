@@ -5,7 +5,8 @@
 
 #include <stddef.h>
 
-/* Where the operands of a product begin. NULL: one does not matter. */
+/* Where the operands of a product that follows begin. a, b: NULL if it is not to be prefetched. c: NULL if there is
+ * none. */
 typedef struct hx__gemm_operands {
   const float *a, *b, *c;
 } hx__gemm_operands;

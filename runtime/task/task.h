@@ -236,9 +236,9 @@ hx__trace_task hx__work_trace(const hx__work *work);
 
 /* Product i of a batch: as strides, and as a task of its own. */
 hx__gemm hx__batch_gemm(const hx__work *work, size_t i);
-/* The same with the operands of the next product, so that the CPU prefetches them; and whether that pays. */
+/* The same with the operands of the next product, so that the CPU prefetches them. */
 hx__gemm hx__batch_gemm_ahead(const hx__work *work, size_t i);
-/* Whether one of many products like this one is worth that: otherwise it takes longer than it gains. */
+/* Whether that pays for products of this size. */
 static inline bool hx__product_looks_ahead(const hx__gemm *g) { return g->m * g->n * g->k > HX__AHEAD_UNITS; }
 /* The elements of all matrices of a batch. */
 uint64_t hx__batch_elements(const hx__work *work);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "reference/data.h"
+#include "runtime/api/pass.h"
 #include "runtime/api/pieces.h"
 #include "runtime/base/thresholds.h"
 #include "runtime/hx_map.h"
@@ -322,6 +323,29 @@ static void check_pass(size_t n, int threads) {
   hx_close(own);
 }
 
+/* Which tasks are a pass, and that none is if they have to go to a device. */
+static void check_pass_found(void) {
+  enum { N = 300000 };
+  float *const x = calloc(2 * N, sizeof *x), *const y = x + N;
+  hx_value out[5];
+  hx_settings settings = {.devices = "cpu"};
+  hx_context *const own = open_or_exit(&settings);
+  hx_task tasks[] = {hx_reduce(HX_SUM, HX_F32, y, 99, &out[0]), hx_reduce(HX_SUM, HX_F32, x, N, &out[1]),
+                     hx_dot(HX_F32, y, x, N, &out[2]), hx_reduce(HX_MAX, HX_F32, y, N, &out[3]),
+                     hx_reduce(HX_MIN, HX_F32, y, N, &out[4])};
+  hx__pass pass;
+  CHECK(hx__find_pass(own, tasks, 5, 0, &pass) && pass.first == 1 && pass.count == 2, "the first pass");
+  CHECK(hx__find_pass(own, tasks, 5, 3, &pass) && pass.first == 3 && pass.count == 2, "the second pass");
+  CHECK(!hx__find_pass(own, tasks, 5, 4, &pass), "one task is a pass");
+  hx_close(own);
+  settings.offload = "mandatory";
+  hx_context *const mandatory = open_or_exit(&settings);
+  CHECK(!hx__find_pass(mandatory, tasks, 5, 0, &pass), "tasks that need a device are a pass");
+  CHECK_REFUSED(hx_offload_many(mandatory, tasks + 1, 4, NULL), HX_DEVICE_FAILED, "mandatory");
+  hx_close(mandatory);
+  free(x);
+}
+
 static void check_errors(void) {
   hx_value out[3] = {{.u64 = 7}, {.u64 = 7}, {.u64 = 7}};
   hx_task t[3];
@@ -362,6 +386,7 @@ int main(int argc, char **argv) {
     check_pass(286721, threads); /* the last leaf has one element */
     check_pass(140000, threads);
   }
+  check_pass_found();
   check_errors();
   check_limits();
   free(inputs);

@@ -106,17 +106,17 @@ static hx__stream *cpu_open(hx__device *d, const hx__config *config) {
   return &stream->base;
 }
 
-static void free_scratch(scratch *s) {
+static void release_scratch(scratch *s) {
   if (s) free(s->p);
   free(s);
 }
 
 static void cpu_close(hx__stream *base) {
   cpu_stream *const stream = (cpu_stream *)base;
-  for (size_t i = 0; i < 1 << PLACE_BITS; i++) free_scratch(atomic_load(&stream->place[i].scratch));
+  for (size_t i = 0; i < 1 << PLACE_BITS; i++) release_scratch(atomic_load(&stream->place[i].scratch));
   for (scratch *s = stream->free_scratch, *next; s; s = next) {
     next = s->next;
-    free_scratch(s);
+    release_scratch(s);
   }
   pthread_mutex_destroy(&stream->lock);
   hx__packed_store_free(&stream->store);
@@ -129,7 +129,7 @@ static _Atomic(scratch *) *own_place(cpu_stream *stream) {
   return &stream->place[thread * UINT64_C(0x9e3779b97f4a7c15) >> (64 - PLACE_BITS)].scratch;
 }
 
-/* Scratch that no thread uses, of any place: there is never more of it than threads that used some at once. */
+/* Scratch that no thread uses, of any place: there is hardly ever more of it than threads that used some at once. */
 static scratch *take_free_scratch(cpu_stream *stream) {
   hx__lock(&stream->lock);
   scratch *s = stream->free_scratch;
@@ -183,7 +183,7 @@ static void compute_product(cpu_stream *stream, const hx__request *request, hx__
   if (s) return_scratch(stream, s);
 }
 
-/* A quarter of it is for other programs. */
+/* A quarter of the second cache is left to other programs. */
 bool hx__cpu_looks_ahead(uint64_t elements) {
   return elements > NEAR_BYTES / sizeof(float) / 4 && elements > hx__topo_get()->l2_bytes / sizeof(float) / 4 * 3;
 }
@@ -191,7 +191,8 @@ bool hx__cpu_looks_ahead(uint64_t elements) {
 static void compute_batch(cpu_stream *stream, const hx__request *request, hx__chunk products) {
   const hx__work *const w = request->work;
   const bool reads = w->gemm.k && w->gemm.alpha != 0;
-  const bool ahead = hx__product_looks_ahead(&w->gemm) && hx__cpu_looks_ahead(hx__batch_elements(w));
+  const uint64_t elements = hx__batch_elements(w) / w->batch.count * products.count; /* of this chunk */
+  const bool ahead = hx__product_looks_ahead(&w->gemm) && hx__cpu_looks_ahead(elements);
   for (size_t left = products.count; left; left--) {
     const size_t i = products.first + products.count - left;
     const hx__gemm g = (ahead && left > 1 ? hx__batch_gemm_ahead : hx__batch_gemm)(w, i);
