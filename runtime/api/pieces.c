@@ -6,7 +6,7 @@
 #include "runtime/plan/threads.h"
 
 #define TOGETHER 8u                /* pieces that prefetch, which a thread takes at a time, */
-#define TOGETHER_EFFORT (1u << 22) /* if their effort is at most this: a tenth of a millisecond */
+#define TOGETHER_EFFORT (1u << 24) /* if their effort is at most this: some tenths of a millisecond */
 
 static void compute_some(void *arg) {
   hx__pieces *const p = arg;
