@@ -100,12 +100,14 @@
  * and those with more rows for each thread, are faster if all threads share a packed operand; smaller ones if each gets
  * one part: docs/measurements/cpu-grids.tsv. */
 #define HX__GRID_LEAST_UNITS (1u << 22)
-#define HX__GRID_UNEVEN_UNITS (1u << 21) /* if threads have lately taken different times: cpu-uneven.tsv */
 #define HX__GRID_MOST_UNITS (1u << 26)
 #define HX__GRID_BLOCK_UNITS (1u << 22)
 #define HX__GRID_SLICES ((size_t)112)
 #define HX__GRID_THREADS 6u
 #define HX__GRID_K ((size_t)256)
+/* Multiply-adds from which a product is cut so if threads have lately taken different times, and a quarter of that for
+ * each thread: docs/measurements/cpu-uneven.tsv. */
+#define HX__GRID_UNEVEN_UNITS (1u << 23)
 /* Slices of a chunk from which packing the shared operand, or reading it from beyond the second cache, pays. 96
  * slices are 24 multiply-adds for each byte of it. */
 #define HX__PACKING_SLICES 96u

@@ -165,7 +165,7 @@ static bool choose_parts(hx__run_state *run) {
   const unsigned threads = run->plan->threads;
   run->cpu.equal_parts = threads > 1 && fits_equal_parts(run);
   atomic_store(&run->cpu.first_ns, 0);
-  const bool may_be_cut = run->cpu.equal_parts && w->matmul && w->units / threads >= HX__GRID_UNEVEN_UNITS;
+  const bool may_be_cut = run->cpu.equal_parts && hx__remainder_suits_uneven(w, threads);
   set_remainder_aside(run, may_be_cut && hx__cpu_pool_is_uneven());
   return may_be_cut && run->cpu.equal_parts && w->slices / LEAST_EQUAL_SLICES >= threads;
 }

@@ -58,9 +58,15 @@ static double cost_of(const hx__remainder *t, size_t slices, size_t extent, size
   return all / threads + rows * columns + READ_UNITS * (rows + columns);
 }
 
+bool hx__remainder_suits_uneven(const hx__work *w, unsigned threads) {
+  const uint64_t each = w->units / threads;
+  return w->matmul && w->units >= HX__GRID_UNEVEN_UNITS && each >= HX__GRID_UNEVEN_UNITS / 4 &&
+         each <= HX__GRID_MOST_UNITS;
+}
+
 /* Whether blocks pay for a product that gives each thread `each` multiply-adds. */
 static bool is_for_grid(const hx__work *w, uint64_t each, unsigned threads, bool uneven) {
-  if (uneven) return each >= HX__GRID_UNEVEN_UNITS && each <= HX__GRID_MOST_UNITS;
+  if (uneven) return hx__remainder_suits_uneven(w, threads);
   if (threads < HX__GRID_THREADS || w->gemm.k < HX__GRID_K) return false;
   if (each < HX__GRID_LEAST_UNITS || each > HX__GRID_MOST_UNITS) return false;
   return w->slices / threads <= HX__GRID_SLICES || (w->by_columns && w->gemm.m <= HX__WIDE_ROWS);

@@ -18,7 +18,10 @@ typedef struct hx__remainder {
  * out of its work range. */
 void hx__remainder_plan(hx__remainder *remainder, const hx__stream *cpu, const hx__work *work, unsigned threads);
 
-/* The same for all slices of a product, if blocks pay for it. uneven: some threads are slower than others. */
+/* Whether blocks pay for a product if some threads are slower than others. */
+bool hx__remainder_suits_uneven(const hx__work *work, unsigned threads);
+
+/* Plans all slices of a product so, if blocks pay for it. uneven: some threads are slower than others. */
 bool hx__remainder_plan_whole(hx__remainder *remainder, const hx__stream *cpu, const hx__work *work, unsigned threads,
                               bool uneven);
 
