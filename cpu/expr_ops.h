@@ -71,8 +71,8 @@ INLINED v_u32 expr_DIV_F(v_u32 x, v_u32 y) { return (v_u32)((v_f32)x / (v_f32)y)
 /* x, or y if x is NaN. */
 INLINED v_u32 expr_unless_nan(v_u32 x, v_u32 y) { return v_chosen(F_MASK(x, ==, x), x, y); }
 
-/* -0 is below +0, and a NaN counts only beside another one. x86 has the minimum of two numbers, which is y if they are
- * equal; AVX-512 also has one for which -0 is below +0. */
+/* The lesser of two numbers, -0 being below +0, or of a NaN and itself. The minimum of SSE and AVX is y if x and y are
+ * equal, so of two zeros the bits of both orders are joined; AVX-512 has a minimum that knows the signs of zeros. */
 #if defined(__SSE2__)
 INLINED v_u32 expr_least(v_u32 x, v_u32 y) {
 #if HX__V_BYTES == 64

@@ -89,6 +89,7 @@ int main(void) {
   hx__wait_policy_learn_parts(&p, begin, begin + 79 * US, begin + 100 * US);
   CHECK(!hx__wait_policy_is_uneven(&p, begin + 101 * US), "uneven although an even region came between");
   hx__wait_policy_learn_parts(&p, begin, begin + 101 * US, begin + 100 * US); /* noted in another order */
+  CHECK(!hx__wait_policy_is_uneven(&p, begin + 101 * US), "uneven because two ends were noted in another order");
   hx__wait_policy_learn_parts(&p, begin, begin + 79 * US, begin + 100 * US);
   hx__wait_policy_learn_parts(&p, begin, begin + 79 * US, begin + 100 * US);
   CHECK(hx__wait_policy_is_uneven(&p, begin + 20 * MS), "even after two regions");

@@ -15,7 +15,7 @@
 #define HX__MOST_BACKOFF_NS 64000000 /* nor for longer than this */
 #define HX__SPINS_NS 3000000u        /* about how long libgomp's threads spin on cores that other programs want */
 #define HX__UNEVEN_PART 5u           /* Parts are uneven if they end further apart than this part of the region. */
-#define HX__UNEVEN_REGIONS 2u        /* in a row, after which parts are handed out one by one, */
+#define HX__UNEVEN_REGIONS 2u        /* in a row, after which short products are cut into blocks, */
 #define HX__UNEVEN_NS 20000000u      /* for so long */
 #define HX__LASTS_NS 200000u /* a region of this length is worth a system call that measures the caller's CPU time */
 
