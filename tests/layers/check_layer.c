@@ -5,11 +5,13 @@
  *   - a kernel enqueued while the host holds a map for writing of memory that it uses (buffers, coarse-grain SVM)
  * and that overwrites host memory when a read into it is enqueued, because the driver may do so until the event of the
  * read: code that still needs what an earlier read stored there gets wrong bits. It writes a line `layer: VIOLATION
- * ...` and aborts. LAYER_CHECK=go-on makes it return an error instead, for the layer's own test. */
+ * ...` and aborts. LAYER_CHECK=go-on makes it return an error instead, for the layer's own test. last_unmap.h adds a
+ * rule for the end of the program. */
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "tests/layers/last_unmap.h"
 #include "tests/layers/layer.h"
 #include "tests/layers/one_thread.h"
 
@@ -195,6 +197,7 @@ static void *CL_API_CALL map_buffer(cl_command_queue queue, cl_mem mem, cl_bool 
 static cl_int CL_API_CALL unmap_buffer(cl_command_queue queue, cl_mem mem, void *pointer, cl_uint waits,
                                        const cl_event *wait, cl_event *event) {
   cl_int s = next.clEnqueueUnmapMemObject(queue, mem, pointer, waits, wait, event);
+  unmap_was_last = true;
   pthread_mutex_lock(&lock);
   memory *m = find_mem(mem);
   if (s == CL_SUCCESS && m) drop_map(m, pointer);
@@ -235,6 +238,7 @@ static cl_int CL_API_CALL svm_map(cl_command_queue queue, cl_bool blocking, cl_m
 static cl_int CL_API_CALL svm_unmap(cl_command_queue queue, void *p, cl_uint waits, const cl_event *wait,
                                     cl_event *event) {
   cl_int s = next.clEnqueueSVMUnmap(queue, p, waits, wait, event);
+  unmap_was_last = true;
   pthread_mutex_lock(&lock);
   memory *m = find_svm(p);
   if (s == CL_SUCCESS && m) drop_map(m, p);
@@ -366,4 +370,5 @@ static void layer_fill(void) {
   mine.clSetKernelArgSVMPointer = set_svm_arg;
   mine.clEnqueueNDRangeKernel = enqueue;
   one_thread_fill();
+  last_unmap_fill();
 }

@@ -115,24 +115,32 @@ static void release_event(cl_event *event) {
   if (one) clReleaseEvent(one);
 }
 
+static cl_int enqueue_unmap(hx__cl_stream *stream, hx__cl_inflight *f) {
+  void *const mapped = f->mapped;
+  f->mapped = NULL;
+  return mapped ? clEnqueueUnmapMemObject(stream->queue, f->out.mem, mapped, 0, NULL, NULL) : CL_SUCCESS;
+}
+
+hx__outcome hx__cl_results_unmap(hx__cl_stream *stream, hx__cl_inflight *f) {
+  const cl_int code = enqueue_unmap(stream, f);
+  return code == CL_SUCCESS ? HX__DONE : hx__cl_failed(stream->device, "clEnqueueUnmapMemObject", code);
+}
+
+/* Right results stay mapped until the buffer is used again: if a run ended with an unmap, that might still be on the
+ * queue when the program exits, and one driver crashes then. */
 void hx__cl_results_end(hx__cl_stream *stream, hx__cl_inflight *f, bool right) {
   if (hx__cl_is_lost(stream)) return;
-  cl_int code = CL_SUCCESS;
-  if (f->mapped) code = clEnqueueUnmapMemObject(stream->queue, f->out.mem, f->mapped, 0, NULL, NULL);
-  if (f->mapped && !right) { /* no kernel writes this buffer again, so it does not matter whether the unmap failed */
+  if (f->mapped && !right) { /* no kernel writes this buffer again, so it does not matter whether the unmap fails */
+    enqueue_unmap(stream, f);
     hx__cl_buffer_release(&f->out);
-    code = CL_SUCCESS;
   }
   release_event(&f->event);
   release_event(&f->computed);
   if (f->readback) f->readback->busy = false;
-  f->mapped = NULL;
   f->readback = NULL;
   f->completed = NULL;
   free(f->host);
   f->host = NULL;
-  if (code != CL_SUCCESS)
-    hx__cl_failed(stream->device, "clEnqueueUnmapMemObject", code); /* this chunk's results have arrived */
   for (unsigned i = 0; i < HX__MAX_INFLIGHT && !stream->base.timed_out; i++)
     if (stream->inflight[i].computed)
       hx__cl_results_start_waiting(stream, &stream->inflight[i]); /* an error is seen when the chunk is waited for */
@@ -140,8 +148,9 @@ void hx__cl_results_end(hx__cl_stream *stream, hx__cl_inflight *f, bool right) {
 
 /* Reads part of a result without a pinned block: copies it to a result buffer of the stream, which the host maps. */
 static hx__outcome map_result(hx__cl_stream *stream, hx__cl_inflight *f, cl_mem from, size_t at) {
-  hx__outcome outcome =
-      hx__cl_buffer_reserve(stream->device, &f->out, f->bytes, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR);
+  hx__outcome outcome = hx__cl_results_unmap(stream, f);
+  if (outcome == HX__DONE)
+    outcome = hx__cl_buffer_reserve(stream->device, &f->out, f->bytes, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR);
   if (outcome != HX__DONE) return outcome;
   const cl_int code = clEnqueueCopyBuffer(stream->queue, from, f->out.mem, at, 0, f->bytes, 0, NULL, NULL);
   if (code != CL_SUCCESS) return hx__cl_failed(stream->device, "clEnqueueCopyBuffer", code);
@@ -170,6 +179,10 @@ hx__outcome hx__cl_read_result(hx__cl_stream *stream, hx__cl_inflight *f, cl_mem
 }
 
 void hx__cl_results_close(hx__cl_stream *stream) {
+  for (unsigned i = 0; i < HX__MAX_INFLIGHT; i++) {
+    enqueue_unmap(stream, &stream->inflight[i]);
+    hx__cl_buffer_release(&stream->inflight[i].out);
+  }
   for (unsigned i = 0; i < HX__CL_READBACK_BUFFERS; i++)
     if (stream->readback[i].block) hx__cl_free(&stream->device->base, stream->readback[i].block);
 }

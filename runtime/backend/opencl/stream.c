@@ -69,7 +69,7 @@ void hx__cl_stream_close(hx__stream *base) {
   hx__cl_release_kernels(stream->kernels.copy, lost);
   hx__cl_release_kernels(stream->kernels.store, lost);
   if (!lost) {
-    for (unsigned i = 0; i < HX__MAX_INFLIGHT; i++) hx__cl_buffer_release(&stream->inflight[i].out);
+    hx__cl_results_close(stream);
     hx__cl_buffer_release(&stream->scratch.tickets);
     hx__cl_buffer_release(&stream->scratch.partials);
     hx__cl_buffer_release(&stream->scratch.part);
@@ -77,12 +77,12 @@ void hx__cl_stream_close(hx__stream *base) {
     hx__cl_buffer_release(&stream->scratch.packed_b);
     for (size_t i = 0; i < stream->operand_room; i++) hx__cl_buffer_release(&stream->operand[i].copy);
     hx__cl_stage_close(stream);
-    hx__cl_results_close(stream);
     hx__cl_completions_close(stream);
     for (unsigned i = 0; i < HX__CL_MAPS; i++)
       if (stream->maps[i].kernel) clReleaseKernel(stream->maps[i].kernel);
     if (stream->uploaded) clReleaseEvent(stream->uploaded);
     if (stream->leftover) clReleaseEvent(stream->leftover);
+    hx__cl_finish(stream); /* the unmaps */
     if (stream->uploads) clReleaseCommandQueue(stream->uploads);
     if (stream->results) clReleaseCommandQueue(stream->results);
     clReleaseCommandQueue(stream->queue);
@@ -101,14 +101,15 @@ hx__outcome hx__cl_submit(hx__stream *base, const hx__request *request, hx__chun
   f->product = request->work->matmul;
   f->map = request->work->map;
   f->event = f->computed = NULL;
-  f->mapped = NULL;
   f->readback = NULL;
   f->completed = NULL;
   f->compared = !stream->self_test.active && hx__spot_check_is_possible(request, base->device);
-  hx__outcome outcome = (f->product                ? hx__cl_launch_matmul
-                         : f->map                  ? hx__cl_launch_map
-                         : request->work->by_lines ? hx__cl_launch_lines
-                                                   : hx__cl_launch_reduce)(stream, request, chunk, f);
+  hx__outcome outcome = hx__cl_results_unmap(stream, f);
+  if (outcome == HX__DONE)
+    outcome = (f->product                ? hx__cl_launch_matmul
+               : f->map                  ? hx__cl_launch_map
+               : request->work->by_lines ? hx__cl_launch_lines
+                                         : hx__cl_launch_reduce)(stream, request, chunk, f);
   if (outcome == HX__DONE && stream->run.resident) outcome = hx__cl_resident_store_chunk(stream, request->work, f);
   if (outcome == HX__DONE) outcome = hx__cl_results_begin(stream, f, request->work);
   if (outcome == HX__DONE) hx__cl_prefetch(stream, request->work, chunk, request->upcoming);

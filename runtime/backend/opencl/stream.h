@@ -242,6 +242,8 @@ hx__outcome hx__cl_mark_end(hx__cl_stream *stream, cl_event *end);
  * limit. After HX__FAILED it waits only if the device never times out and the stream has no limit. Returns the outcome,
  * HX__TIMED_OUT if the wait timed out, or HX__FAILED if the wait failed. */
 hx__outcome hx__cl_quiesce(hx__cl_stream *stream, hx__outcome outcome);
+/* Waits, without a limit of its own, until all queues are empty. */
+void hx__cl_finish(hx__cl_stream *stream);
 /* How a task is cut so that no buffer of a chunk is larger than the device allows. */
 typedef struct hx__cl_cut {
   size_t slices; /* the most slices of a chunk */
@@ -263,10 +265,12 @@ size_t hx__cl_most_leaves(const hx__work *work);
 
 /* Bring the results of a chunk to the host. begin is called after the chunk's kernels are enqueued: it enqueues the
  * transfer of the results and sets their event. start_waiting enqueues the transfer of results that wait for a readback
- * buffer, if one is free now. end releases what the chunk holds. right: the results are valid. */
+ * buffer, if one is free now. end releases what the chunk holds, except the map of right results, which unmap ends
+ * before the chunk's buffer is used again. right: the results are valid. close unmaps and releases the buffers. */
 hx__outcome hx__cl_results_begin(hx__cl_stream *stream, hx__cl_inflight *inflight, const hx__work *work);
 hx__outcome hx__cl_results_start_waiting(hx__cl_stream *stream, hx__cl_inflight *inflight);
 void hx__cl_results_end(hx__cl_stream *stream, hx__cl_inflight *inflight, bool right);
+hx__outcome hx__cl_results_unmap(hx__cl_stream *stream, hx__cl_inflight *inflight);
 /* Between runs: reads a part of a result that stays on the device into memory of the stream (hx__cl_results_of). That
  * memory stays valid if the read times out and writes it later. HX__FAILED: the driver reported success for two reads
  * whose data did not arrive. */
