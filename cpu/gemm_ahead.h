@@ -35,6 +35,15 @@ GEMM_INLINE gemm_ahead ahead_of(const hx__gemm *g) {
                                   ahead_operand_of(g->next.c, g->m, g->n, g->ldc, 1)}};
 }
 
+/* Whether anything is prefetched. If a product has one strip and short rows of A, all in place, the prefetchers of
+ * AMD's cores follow it by themselves, and wide vectors leave few steps in which to prefetch more:
+ * docs/measurements/cpu-batches-ahead-zen4.tsv. */
+GEMM_INLINE bool ahead_pays(const hx__gemm *g) {
+  const bool in_place = HX__V_BYTES == 64 && g->a_cs == 1 && g->b_cs == 1;
+  const bool followed = in_place && g->n <= GEMM_WIDE_NV * GEMM_VL && g->k <= 3 * AHEAD_LINE;
+  return AHEAD_WALKS && g->next.c && !(followed && hx__cpu_prefetches());
+}
+
 /* Sets *walk for a tile with k steps. False: nothing is left to prefetch. */
 GEMM_INLINE bool ahead_walks(gemm_ahead *ahead, size_t k, tile_walk *walk) {
   while (ahead->which < AHEAD_OPERANDS && ahead->done >= ahead->operand[ahead->which].lines)

@@ -127,7 +127,7 @@ static void gemm_block(const hx__gemm *g, hx__gemm_blocking blocking, const hx__
 static void gemm_packed(const hx__gemm *g, hx__gemm_blocking blocking, const hx__gemm_packed *packed_a,
                         const hx__gemm_packed *packed_b, float *scratch) {
   gemm_ahead ahead;
-  const bool has_next = AHEAD_WALKS && g->next.c != NULL;
+  const bool has_next = ahead_pays(g);
   if (has_next) ahead = ahead_of(g);
   for (size_t j = 0, columns; j < g->n; j += columns) {
     columns = even_block(g->n - j, blocking.columns, GEMM_NR);
@@ -177,7 +177,7 @@ GEMM_INLINE void direct_tiles(const hx__gemm *g, float *strip) {
                               .scaled = scales(g)};
   tile_walk walk;
   gemm_ahead ahead;
-  const bool has_next = AHEAD_WALKS && g->next.c != NULL;
+  const bool has_next = ahead_pays(g);
   if (has_next) ahead = ahead_of(g);
   tile_args t = {.k = g->k, .a_rs = g->a_rs, .a_cs = g->a_cs, .b_rs = g->b_rs, .ldd = target.lds, .walk = &walk};
   for (size_t j = 0; j < g->n; j += t.nr) {

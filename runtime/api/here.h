@@ -28,13 +28,15 @@ bool hx__finish_if_empty(const hx__work *work);
 
 /* The usual small calls: one reduction of few elements, or a small product, for which no device may be used. They are
  * computed here without reading anything that they do not need. False for any other task and for an invalid one, and
- * then nothing has been done. */
-static inline bool hx__offload_small(const hx_context *hx, const hx_task *task) {
+ * then nothing has been done. next: what a product prefetches, or NULL. */
+static inline bool hx__offload_small(const hx_context *hx, const hx_task *task, const hx__gemm_operands *next) {
   if (!task || !hx->small_silent || !hx__task_is_plain(task)) return false;
   if (atomic_load_explicit(&hx->memory.watched_ranges, memory_order_relaxed)) return false;
   if (task->kind == HX_MATMUL) {
     hx__gemm g;
-    return hx__quick_product_is_valid(&task->matmul, HX__ONE_THREAD_UNITS, &g) && hx->table.kernels->gemm_direct(&g);
+    if (!hx__quick_product_is_valid(&task->matmul, HX__ONE_THREAD_UNITS, &g)) return false;
+    if (next) g.next = *next;
+    return hx->table.kernels->gemm_direct(&g);
   }
   const struct hx_reduce_args *const r = &task->reduce;
   if (task->kind != HX_REDUCE || r->n - 1 >= HX__ONE_THREAD_ELEMENTS || !hx__quick_reduce_is_valid(r)) return false;

@@ -34,6 +34,7 @@ typedef struct list {
   _Atomic uint64_t units;    /* of all pieces */
   _Atomic uint64_t elements; /* of the operands of all products that are not very small */
   _Atomic size_t others;     /* tasks that are no pieces */
+  _Atomic bool reduces_many; /* there is a task that may be part of a pass */
 } list;
 
 static void lower(_Atomic size_t *least, size_t i) {
@@ -67,8 +68,10 @@ static void check_tasks(hx__pieces *pieces, hx__chunk chunk) {
   list *const l = (list *)pieces;
   uint64_t units = 0, elements = 0, own;
   size_t others = 0;
+  bool reduces_many = false;
   for (size_t i = chunk.first; i < chunk.first + chunk.count; i++) {
     hx__work w;
+    reduces_many = reduces_many || hx__may_join_pass(&l->tasks[i]);
     elements += elements_of(&l->tasks[i]);
     if (is_quick(l, &l->tasks[i], &own)) {
       units += own;
@@ -83,6 +86,7 @@ static void check_tasks(hx__pieces *pieces, hx__chunk chunk) {
   atomic_fetch_add_explicit(&l->units, units, memory_order_relaxed);
   atomic_fetch_add_explicit(&l->elements, elements, memory_order_relaxed);
   atomic_fetch_add_explicit(&l->others, others, memory_order_relaxed);
+  if (reduces_many) atomic_store_explicit(&l->reduces_many, true, memory_order_relaxed);
 }
 
 /* The detail of a failure, for the task to which it belongs. */
@@ -113,18 +117,19 @@ static bool looks_ahead(const hx_task *t, const hx_task *next) {
          hx__products_are_alike(p, &next->matmul);
 }
 
-static hx__gemm_operands operands_ahead(const struct hx_matmul_args *t, const struct hx_matmul_args *next) {
+static hx__gemm_operands operands_ahead(const hx_task *task, const hx_task *upcoming) {
+  const struct hx_matmul_args *const t = &task->matmul, *const next = &upcoming->matmul;
+  if (!looks_ahead(task, upcoming)) return (hx__gemm_operands){NULL, NULL, NULL};
   return (hx__gemm_operands){next->a == t->a ? NULL : next->a, next->b == t->b ? NULL : next->b, next->c};
 }
 
 /* A task that is no longer valid is left out: another one has written it. next: the one to prefetch for, or NULL. */
 static void compute_task(const list *l, const hx_task *t, const hx_task *next) {
   hx_context *const hx = l->pieces.hx;
-  const bool ahead = looks_ahead(t, next);
+  const hx__gemm_operands ahead = operands_ahead(t, next);
   hx__work w;
-  if (!ahead && hx__offload_small(hx, t)) return;
-  if (hx__task_check(t, &w) != HX_OK || !hx__is_piece(hx, &l->most, &w)) return;
-  if (ahead) w.gemm.next = operands_ahead(&t->matmul, &next->matmul);
+  if (hx__offload_small(hx, t, &ahead) || hx__task_check(t, &w) != HX_OK || !hx__is_piece(hx, &l->most, &w)) return;
+  w.gemm.next = ahead;
   const uint64_t from_ns = hx->table.trace ? hx__now_ns() : 0;
   if (!hx__finish_if_empty(&w)) hx__compute_here(hx, &w);
   hx__trace_work(hx, &w, from_ns, HX_OK);
@@ -179,11 +184,11 @@ static double share_of_devices(const hx_report *r) {
   return all > 0.0 ? devices / all : 0.0;
 }
 
+/* The tasks of a list that has been checked, each by itself. */
 static hx_status offload_list(list *l, hx_report *report) {
   hx__pieces *const p = &l->pieces;
   uint64_t copied = 0;
-  hx_status s = check_list(l);
-  if (s == HX_OK) s = fetch_operands(l, &copied);
+  const hx_status s = fetch_operands(l, &copied);
   if (s != HX_OK) return s;
   p->effort = atomic_load(&l->units) + (uint64_t)p->count * HX__PIECE_EFFORT;
   p->elements = atomic_load(&l->elements);
@@ -209,7 +214,8 @@ static hx_status offload_each(const list *l, size_t first, size_t end, hx_report
   hx_report own = {.chunks = 0};
   if (first == end) return HX_OK;
   list part = list_of(l->pieces.hx, l->tasks, first, end - first);
-  const hx_status s = offload_list(&part, report ? &own : NULL);
+  hx_status s = check_list(&part);
+  if (s == HX_OK) s = offload_list(&part, report ? &own : NULL);
   if (report && s == HX_OK) hx__report_add(report, &own, 0.0);
   return s;
 }
@@ -248,8 +254,9 @@ static hx_status offload_all(list *l, hx_report *report) {
   hx__pass pass;
   size_t done = 0;
   bool found = hx__find_alike(hx, l->tasks, n, done, &alike);
-  if (!found && !hx__find_pass(hx, l->tasks, n, done, &pass)) return offload_list(l, report);
   hx_status s = check_list(l);
+  if (s == HX_OK && !found && !(atomic_load(&l->reduces_many) && hx__find_pass(hx, l->tasks, n, done, &pass)))
+    return offload_list(l, report);
   for (; s == HX_OK && found; found = hx__find_alike(hx, l->tasks, n, done, &alike)) {
     s = offload_part(l, done, alike.first, report);
     if (s == HX_OK) s = offload_alike(l, &alike, report);

@@ -138,7 +138,7 @@ hx_status hx_offload(hx_context *hx, const hx_task *task, hx_report *report) {
   hx__caller *const caller = hx__caller_enter(hx);
   const hx__fpenv was = hx__fpenv_enter();
   const bool silent = !report && !hx__logs(HX__LOG_INFO);
-  const bool done = silent && hx__offload_small(hx, task);
+  const bool done = silent && hx__offload_small(hx, task, NULL);
   const hx_status s = done ? HX_OK : offload_any(hx, task, report);
   hx__fpenv_leave(was);
   hx__caller_leave(hx, caller);

@@ -55,15 +55,6 @@ static bool stays_on_cpu(const hx_context *hx, const hx__work *w) {
   return share == HX__SHARE_AUTO && !hx__devices_may_do(hx, w);
 }
 
-/* Whether it is worth checking what a task is: lists of small tasks take less than a microsecond for each. */
-static bool may_be_large(const hx_task *t) {
-  const size_t n = t->kind == HX_REDUCE       ? t->reduce.n
-                   : t->kind == HX_REDUCE_SOA ? t->soa.n
-                   : t->kind == HX_MAP        ? t->map.n
-                                              : 0;
-  return n > HX__ONE_THREAD_ELEMENTS;
-}
-
 /* Whether the arrays of a reduction do not fit in the second cache, so that each task would read them again from beyond
  * it. */
 static bool is_far(const hx_context *hx, const hx__work *w) {
@@ -73,7 +64,7 @@ static bool is_far(const hx_context *hx, const hx__work *w) {
 
 /* Whether a task may be part of a pass. */
 static bool may_join(const hx_context *hx, const hx_task *t, hx__work *w) {
-  if (!may_be_large(t) || hx__task_check(t, w) != HX_OK) return false;
+  if (!hx__may_join_pass(t) || hx__task_check(t, w) != HX_OK) return false;
   const bool reduces = !w->map && !w->by_lines && w->slices && w->nfields <= MOST_FIELDS;
   return reduces && is_far(hx, w) && stays_on_cpu(hx, w);
 }

@@ -5,11 +5,21 @@
 #define HX_API_PASS_H
 
 #include "runtime/api/context.h"
+#include "runtime/base/thresholds.h"
 
 /* The tasks [first, first + count) of a list: reductions and map-reduces. */
 typedef struct hx__pass {
   size_t first, count;
 } hx__pass;
+
+/* Whether it is worth looking for a pass: lists of small tasks take less than a microsecond for each. */
+static inline bool hx__may_join_pass(const hx_task *t) {
+  const size_t n = t->kind == HX_REDUCE       ? t->reduce.n
+                   : t->kind == HX_REDUCE_SOA ? t->soa.n
+                   : t->kind == HX_MAP        ? t->map.n
+                                              : 0;
+  return n > HX__ONE_THREAD_ELEMENTS;
+}
 
 /* Finds the next pass among the tasks from number `from` on and before n: at least two neighbours of equally many
  * leaves, each with an array of the first one, which only the CPU is to compute. The tasks are valid. False: there is

@@ -40,7 +40,7 @@ static hx_status check_product(const struct hx_matmul_args *t, bool empty, hx__w
   w->fields = NULL;
   w->nfields = w->n = 0;
   w->out = NULL;
-  w->gemm = hx__strides_of(t, lda, ldb, ldc);
+  hx__store_strides(t, lda, ldb, ldc, &w->gemm);
   w->by_columns = n > m;
   w->trans_a = t->trans_a;
   w->trans_b = t->trans_b;

@@ -37,7 +37,7 @@ static inline bool hx__quick_product_is_valid(const struct hx_matmul_args *t, si
   const size_t b_rows = t->trans_b ? n : k, b_cols = t->trans_b ? k : n, ldb = t->ldb ? t->ldb : b_cols;
   const size_t ldc = t->ldc ? t->ldc : n;
   uintptr_t a_end, b_end, c_end;
-  *g = hx__strides_of(t, lda, ldb, ldc);
+  hx__store_strides(t, lda, ldb, ldc, g);
   return hx__quick_matrix_is_valid(t->a, a_rows, a_cols, lda, &a_end) &&
          hx__quick_matrix_is_valid(t->b, b_rows, b_cols, ldb, &b_end) &&
          hx__quick_matrix_is_valid(t->c, m, n, ldc, &c_end) && (c_end <= (uintptr_t)t->a || a_end <= (uintptr_t)t->c) &&

@@ -124,21 +124,25 @@ static inline uint64_t hx__reserved_bits(const hx_task *task) {
  * with a sentence that names the value at fault. */
 hx_status hx__task_check(const hx_task *task, hx__work *work);
 
-/* The product as strides. No leading dimension may be 0. */
-static inline hx__gemm hx__strides_of(const struct hx_matmul_args *t, size_t lda, size_t ldb, size_t ldc) {
-  return (hx__gemm){.m = t->m,
-                    .n = t->n,
-                    .k = t->k,
-                    .a = t->a,
-                    .b = t->b,
-                    .a_rs = t->trans_a ? 1 : lda,
-                    .a_cs = t->trans_a ? lda : 1,
-                    .b_rs = t->trans_b ? 1 : ldb,
-                    .b_cs = t->trans_b ? ldb : 1,
-                    .c = t->c,
-                    .ldc = ldc,
-                    .alpha = t->alpha,
-                    .beta = t->beta};
+/* Stores the product as strides, every member by itself: compilers build a whole structure on the stack and copy it by
+ * vectors, and each of these loads then waits for two stores. No leading dimension may be 0. */
+static inline void hx__store_strides(const struct hx_matmul_args *t, size_t lda, size_t ldb, size_t ldc, hx__gemm *g) {
+  g->m = t->m;
+  g->n = t->n;
+  g->k = t->k;
+  g->a = t->a;
+  g->b = t->b;
+  g->a_rs = t->trans_a ? 1 : lda;
+  g->a_cs = t->trans_a ? lda : 1;
+  g->b_rs = t->trans_b ? 1 : ldb;
+  g->b_cs = t->trans_b ? ldb : 1;
+  g->c = t->c;
+  g->ldc = ldc;
+  g->alpha = t->alpha;
+  g->beta = t->beta;
+  g->full_extent = 0;
+  g->next = (hx__gemm_operands){NULL, NULL, NULL};
+  g->apart = 0;
 }
 
 /* A share from 0 to 1 in slices, rounded to the nearest, halves up. */
