@@ -92,8 +92,11 @@
  * a thread that lost its core would get it back. */
 #define HX__SHORT_ELEMENTS (1u << 22)
 #define HX__SHORT_UNITS (1u << 25)
-/* The same for larger products with this many slices for each thread, which make up for packing B in every thread. */
+/* The same for larger products with this many slices for each thread, which make up for packing B in every thread: up
+ * to the first value for all of many threads, up to the second for each of fewer than HX__GRID_THREADS. A B that
+ * threads pack together moves from core to core: docs/measurements/cpu-equal-parts.tsv. */
 #define HX__LONGER_UNITS (1u << 27)
+#define HX__LONGER_EACH_UNITS (1u << 28)
 #define HX__LONGER_SLICES 96u
 /* When all of a product is cut in two dimensions, into about 4 to 8 blocks for each thread: the multiply-adds for each
  * thread, the slices for each thread (but any number of columns if C has few rows), the threads and k. Larger products,
@@ -106,7 +109,7 @@
 #define HX__GRID_THREADS 6u
 #define HX__GRID_K ((size_t)256)
 /* Multiply-adds from which a product is cut so if threads have lately taken different times, and a quarter of that for
- * each thread: docs/measurements/cpu-uneven.tsv. */
+ * each thread, up to HX__LONGER_EACH_UNITS: docs/measurements/cpu-uneven.tsv. */
 #define HX__GRID_UNEVEN_UNITS (1u << 23)
 /* Slices of a chunk from which packing the shared operand, or reading it from beyond the second cache, pays. 96
  * slices are 24 multiply-adds for each byte of it. */

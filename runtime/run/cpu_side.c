@@ -19,10 +19,11 @@
  * caches of the same cores. */
 static bool fits_equal_parts(const hx__run_state *run) {
   const hx__work *const w = run->work;
-  const bool fits =
-      !w->matmul ? w->units <= HX__SHORT_ELEMENTS
-                 : w->units < HX__SHORT_UNITS ||
-                       (w->units < HX__LONGER_UNITS && w->slices >= (size_t)HX__LONGER_SLICES * run->plan->threads);
+  const uint64_t threads = run->plan->threads;
+  const uint64_t most = threads < HX__GRID_THREADS ? threads * HX__LONGER_EACH_UNITS : HX__LONGER_UNITS;
+  const bool fits = !w->matmul
+                        ? w->units <= HX__SHORT_ELEMENTS
+                        : w->units < HX__SHORT_UNITS || (w->units <= most && w->slices / threads >= HX__LONGER_SLICES);
   return run->progress.devices == 0 && fits && hx__topo_get()->kinds == 1;
 }
 

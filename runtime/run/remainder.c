@@ -61,7 +61,7 @@ static double cost_of(const hx__remainder *t, size_t slices, size_t extent, size
 bool hx__remainder_suits_uneven(const hx__work *w, unsigned threads) {
   const uint64_t each = w->units / threads;
   return w->matmul && w->units >= HX__GRID_UNEVEN_UNITS && each >= HX__GRID_UNEVEN_UNITS / 4 &&
-         each <= HX__GRID_MOST_UNITS;
+         each <= HX__LONGER_EACH_UNITS;
 }
 
 /* Whether blocks pay for a product that gives each thread `each` multiply-adds. */
