@@ -14,19 +14,22 @@
 #define GEMM_BAND_LEAST ((size_t)16)     /* rows; with fewer, chains would be stored too often */
 #define GEMM_BAND_COLUMNS ((size_t)1024) /* of a block of bands: 4 KiB, a page */
 #define GEMM_BANDED_ROWS ((size_t)32)    /* of C, at most: with more, threads that share B packed are faster */
+#define GEMM_ROWS_SHARED ((size_t)8)     /* of C, at most, if B has no bands: rows of B are read one after the other */
 
 /* The rows of a band if those of B share sets: half of the lines of a set of L2 have room for as many. 0: they do not,
- * or bands do not pay. Not on AMD's cores, on which they were never measured. */
+ * or bands do not pay. */
 GEMM_INLINE size_t band_rows(size_t b_rs) {
   const size_t most = GEMM_BAND_ROWS * GEMM_BAND_APART;
-  if (b_rs == 0 || b_rs % 1024 != 0 || b_rs > most / GEMM_BAND_LEAST || hx__cpu_prefetches()) return 0;
+  if (b_rs == 0 || b_rs % 1024 != 0 || b_rs > most / GEMM_BAND_LEAST) return 0;
   return b_rs > GEMM_BAND_APART ? most / b_rs : GEMM_BAND_ROWS;
 }
 
-/* Whether B is read band by band. */
-GEMM_INLINE bool has_bands(size_t b_rs, size_t k) {
+/* Whether B is read band by band if C has m rows. With 512-bit vectors AMD's cores read rows that share fewer sets
+ * faster in place, if one or two tiles of many rows use each vector (docs/measurements/cpu-bands-zen4.tsv). */
+GEMM_INLINE bool has_bands(size_t m, size_t b_rs, size_t k) {
   const size_t rows = band_rows(b_rs);
-  return rows && k > rows;
+  const bool has_tiles = HX__V_BYTES == 64 && m > GEMM_ROWS_SHARED && m <= 2 * GEMM_MR && b_rs % 4096 != 0;
+  return rows && k > rows && !(has_tiles && hx__cpu_prefetches());
 }
 
 /* Tiles of a band, with A packed. The first of several packs its part of the strip, which shares a set of L1 in place;

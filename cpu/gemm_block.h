@@ -71,9 +71,9 @@ GEMM_INLINE void copy_row(const float *x, size_t n, float *out) {
 
 /* Whether tiles that read A in place prefetch what later tiles read of it. Tiles of 256-bit vectors do so only if the
  * rows of A are contiguous and the tile has at least two vectors of columns (with one it loads as much as it
- * multiplies), and not on AMD's cores, on which that was never measured: docs/measurements/cpu-rows-walk.tsv. */
+ * multiplies): docs/measurements/cpu-rows-walk.tsv. */
 GEMM_INLINE bool tiles_walk(size_t vectors, size_t a_cs) {
-  return HX__V_BYTES == 64 || (HX__V_BYTES == 32 && vectors > 1 && a_cs == 1 && !hx__cpu_prefetches());
+  return HX__V_BYTES == 64 || (HX__V_BYTES == 32 && vectors > 1 && a_cs == 1);
 }
 
 /* A walk over mr contiguous rows of A that later tiles read: a line of each row in turn. After a turn it advances by mr

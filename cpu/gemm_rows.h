@@ -12,7 +12,6 @@
 #include "runtime/base/thresholds.h"
 
 #define GEMM_ROWS_SUMS ((size_t)4096) /* floats of a block of sums */
-#define GEMM_ROWS_SHARED ((size_t)8)  /* the most rows if rows of B share sets of the caches */
 #define ROWS_DEPTH ((size_t)8)        /* rows of B that rows_step_many adds at a time */
 #define GEMM_ROWS_NEAR ((size_t)4096) /* floats of scratch on the stack of a small call */
 
@@ -115,7 +114,7 @@ static size_t rows_scratch_floats(size_t m, size_t n, size_t k) {
  * prefetched is lost, so rows are read one after the other, unless they are read in bands. */
 static bool rows_shared(const hx__gemm *g) {
   return g->m > GEMM_ROWS && g->m <= GEMM_ROWS_SHARED && g->n > GEMM_ROWS && g->b_cs == 1 && g->b_rs % 1024 == 0 &&
-         !has_bands(g->b_rs, g->k) &&
+         !has_bands(g->m, g->b_rs, g->k) &&
          g->n * g->k > HX__NEAR_FLOATS; /* B is an array, so this does not overflow; k may be 0 */
 }
 

@@ -260,7 +260,7 @@ static size_t thin_scratch_floats(size_t m, size_t n, size_t k) {
  */
 static size_t thin_rows(const hx__gemm *g) {
   if (g->n <= g->m || g->b_cs != 1 || g->b_rs % 1024) return HX__THIN_ROWS;
-  if (has_bands(g->b_rs, g->k)) return GEMM_BANDED_ROWS;
+  if (has_bands(g->m, g->b_rs, g->k)) return GEMM_BANDED_ROWS;
   return g->b_rs % 4096 ? 2 * GEMM_MR : 0;
 }
 
@@ -306,7 +306,7 @@ static void gemm_thin(const hx__gemm *g, float *scratch) {
     t.a = g->b, t.a_rs = g->b_cs, t.a_cs = g->b_rs;
     t.b = g->a, t.b_rs = g->a_cs, t.b_cs = g->a_rs;
   }
-  if (thin_reads_b_in_place(g, swap) && has_bands(t.b_rs, t.k))
+  if (thin_reads_b_in_place(g, swap) && has_bands(t.m, t.b_rs, t.k))
     thin_b_in_bands(&t, scratch);
   else if (thin_reads_b_in_place(g, swap))
     thin_b_in_place(&t, scratch);

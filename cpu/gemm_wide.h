@@ -11,11 +11,10 @@
 
 #if HX__V_BYTES >= 32
 
-/* Not if rows of B share sets of the caches, which lose a strip before it is used; and not on AMD's cores, on which
- * this was never measured. */
+/* Not if rows of B share sets of the caches, which lose a strip before it is used. */
 static bool wide_takes(const hx__gemm *g) {
   return g->m > 3 * GEMM_MR && g->m <= HX__WIDE_ROWS && g->n > HX__UNPACKED_A_COLUMNS && g->k >= HX__WIDE_K &&
-         g->b_cs == 1 && g->b_rs % 1024 != 0 && !hx__cpu_prefetches();
+         g->b_cs == 1 && g->b_rs % 1024 != 0;
 }
 
 /* The walk of `tiles` tiles over a strip: a line of each row in turn. The first line of a row was read with the strip
