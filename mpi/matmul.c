@@ -10,8 +10,9 @@
 #include "mpi/product.h"
 #include "runtime/base/fpenv.h"
 
-/* Two panels of A and of B, and the requests for the one that is on its way. */
+/* Two panels of A and of B, and the requests for the one that is on its way. An operand in place has no buffers. */
 typedef struct panels {
+  size_t count, lines; /* lines: of each but the last */
   float *a[2], *b[2];
   MPI_Request *requests;
   int requested;
@@ -29,48 +30,74 @@ static void free_panels(panels *p) {
 
 static size_t height(const hx__mpi_product *p) { return hx__mpi_count(&p->m, p->m.me); }
 static size_t width(const hx__mpi_product *p) { return hx__mpi_count(&p->n, p->n.me); }
-static size_t panel_lines(const hx__mpi_product *p, size_t first) {
-  return p->k - first < HX__MPI_PANEL ? p->k - first : HX__MPI_PANEL;
+
+/* One panel if no line is sent: hx has the same panels. */
+static size_t most_lines(const hx__mpi_product *p) {
+  return p->k < HX__MPI_PANEL || (hx__mpi_is_in_place(&p->a) && hx__mpi_is_in_place(&p->b)) ? p->k : HX__MPI_PANEL;
+}
+static size_t panel_lines(const hx__mpi_product *p, const panels *w, size_t first) {
+  return p->k - first < w->lines ? p->k - first : w->lines;
+}
+
+/* Buffers for as many panels as there are, or two. */
+static bool allocate_buffers(const hx__mpi_operand *o, const panels *w, size_t length, float *buffer[2]) {
+  bool did = true;
+  for (size_t i = 0; i < 2 && i < w->count && !hx__mpi_is_in_place(o); i++) {
+    buffer[i] = malloc((w->lines * length + 1) * sizeof(float));
+    did = did && buffer[i];
+  }
+  return did;
 }
 
 static hx_status allocate(const hx__mpi_product *p, panels *w) {
-  *w = (panels){.requests = malloc((size_t)(p->rows + p->columns) * sizeof(MPI_Request))};
+  *w = (panels){.requests = malloc((size_t)(p->rows + p->columns) * sizeof(MPI_Request)), .lines = most_lines(p)};
+  w->count = (p->k + w->lines - 1) / w->lines;
   bool did = w->requests != NULL;
-  for (int i = 0; i < 2; i++) {
-    w->a[i] = malloc((panel_lines(p, 0) * height(p) + 1) * sizeof(float));
-    w->b[i] = malloc((panel_lines(p, 0) * width(p) + 1) * sizeof(float));
-    did = did && w->a[i] && w->b[i];
-  }
-  if (p->beta != 0) w->sums = malloc((height(p) * width(p) + 1) * sizeof(float)); /* the old C is needed to the end */
-  did = did && (p->beta == 0 || w->sums);
+  did = allocate_buffers(&p->a, w, height(p), w->a) && did;
+  did = allocate_buffers(&p->b, w, width(p), w->b) && did;
+  const bool keeps_c = p->beta != 0 && w->count > 1; /* the old C is needed to the end */
+  if (keeps_c) w->sums = malloc((height(p) * width(p) + 1) * sizeof(float));
+  did = did && (!keeps_c || w->sums);
   return did ? HX_OK : hx__mpi_fail(HX_OUT_OF_MEMORY, "no memory for panels of A and B");
+}
+
+static bool start_one(const hx__mpi_product *p, panels *w, const hx__mpi_operand *o, size_t panel, float *buffer) {
+  const size_t first = panel * w->lines;
+  return hx__mpi_is_in_place(o) ||
+         hx__mpi_panel_start(&p->team, o, first, panel_lines(p, w, first), buffer, w->requests, &w->requested);
 }
 
 /* Panel number `panel` into the buffers with its parity. */
 static bool start(const hx__mpi_product *p, panels *w, size_t panel) {
-  const size_t first = panel * HX__MPI_PANEL, lines = panel_lines(p, first);
   w->requested = 0;
-  return hx__mpi_panel_start(&p->team, &p->a, first, lines, w->a[panel % 2], w->requests, &w->requested) &&
-         hx__mpi_panel_start(&p->team, &p->b, first, lines, w->b[panel % 2], w->requests, &w->requested);
+  return start_one(p, w, &p->a, panel, w->a[panel % 2]) && start_one(p, w, &p->b, panel, w->b[panel % 2]);
+}
+
+static hx__mpi_panel panel_of(const hx__mpi_operand *o, const float *buffer, size_t length, size_t first) {
+  return hx__mpi_is_in_place(o) ? hx__mpi_panel_in_place(o, first) : (hx__mpi_panel){buffer, length, true};
 }
 
 /* The product of a panel. C lies by columns, which is its transpose by rows: C' = B' A'. */
 static hx_status multiply(hx_context *hx, const hx__mpi_product *p, const panels *w, size_t panel, hx_event **event) {
-  const size_t lines = panel_lines(p, panel * HX__MPI_PANEL);
+  const size_t first = panel * w->lines;
+  const hx__mpi_panel a = panel_of(&p->a, w->a[panel % 2], height(p), first);
+  const hx__mpi_panel b = panel_of(&p->b, w->b[panel % 2], width(p), first);
   float *const c = w->sums ? w->sums : p->c;
-  hx_task task = hx_matmul(width(p), height(p), lines, w->b[panel % 2], w->a[panel % 2], c);
-  task.matmul.trans_a = true;
-  task.matmul.lda = width(p);
-  task.matmul.ldb = height(p);
+  hx_task task = hx_matmul(width(p), height(p), panel_lines(p, w, first), b.at, a.at, c);
+  task.matmul.trans_a = b.by_lines;
+  task.matmul.trans_b = !a.by_lines;
+  task.matmul.lda = b.ld;
+  task.matmul.ldb = a.ld;
   task.matmul.ldc = w->sums ? height(p) : p->ldc;
-  task.matmul.beta = panel ? 1.0f : 0.0f;
+  task.matmul.alpha = w->count == 1 ? p->alpha : 1.0f;
+  task.matmul.beta = w->count == 1 ? p->beta : panel ? 1.0f : 0.0f;
   *event = NULL;
   return hx_offload_async(hx, &task, event);
 }
 
 /* A failure of hx does not keep this rank from the broadcasts of the panels that follow: the other ranks need them. */
 static hx_status add_panels(hx_context *hx, const hx__mpi_product *p, panels *w) {
-  const size_t count = (p->k + HX__MPI_PANEL - 1) / HX__MPI_PANEL;
+  const size_t count = w->count;
   const bool is_empty = !height(p) || !width(p);
   bool did = start(p, w, 0) && hx__mpi_wait_all(&p->team, w->requested, w->requests);
   hx_status status = HX_OK;
@@ -123,7 +150,7 @@ static hx_status multiply_all(hx_context *hx, hx__mpi_product *p) {
   status = hx__mpi_agree(team, allocate(p, &w));
   if (status == HX_OK) {
     status = add_panels(hx, p, &w);
-    if (status == HX_OK && (p->alpha != 1 || p->beta != 0)) scale(p, w.sums);
+    if (status == HX_OK && w.count > 1 && (p->alpha != 1 || p->beta != 0)) scale(p, w.sums);
     /* MPI may still write to the buffers after an error of its own, so they are not freed. */
     if (status == HX__MPI_FAILED) return hx__mpi_agree(team, status);
     status = hx__mpi_agree(team, status);

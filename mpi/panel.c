@@ -3,7 +3,22 @@
 
 #include <string.h>
 
+#define SQUARE ((size_t)16)
+
 static size_t min(size_t a, size_t b) { return a < b ? a : b; }
+
+/* The first `lines` elements of each of `length` columns that are `step` apart, as lines. Squares of a cache line on
+ * each side are read and written whole. */
+static void transpose(const float *from, size_t step, size_t lines, size_t length, float *to) {
+  for (size_t l = 0, high; l < lines; l += high) {
+    high = min(SQUARE, lines - l);
+    for (size_t p = 0, wide; p < length; p += wide) {
+      wide = min(SQUARE, length - p);
+      for (size_t i = 0; i < high; i++)
+        for (size_t j = 0; j < wide; j++) to[(l + i) * length + p + j] = from[(p + j) * step + l + i];
+    }
+  }
+}
 
 /* The lines of this rank among [first, first + count). A run of them is read across if elements
  * of different lines are neighbours, as in rows of B. */
@@ -17,9 +32,13 @@ static void pack(const hx__mpi_operand *o, size_t first, size_t count, float *bu
     if (o->step == 1)
       for (size_t l = 0; l < run; l++) memcpy(to + l * length, from + l * o->line, length * sizeof *to);
     else
-      for (size_t p = 0; p < length; p++)
-        for (size_t l = 0; l < run; l++) to[l * length + p] = from[l * o->line + p * o->step];
+      transpose(from, o->step, run, length, to);
   }
+}
+
+hx__mpi_panel hx__mpi_panel_in_place(const hx__mpi_operand *o, size_t first) {
+  const float *const at = o->local + hx__mpi_count_below(&o->lines, o->lines.me, first) * o->line;
+  return o->step == 1 ? (hx__mpi_panel){at, o->line, true} : (hx__mpi_panel){at, o->step, false};
 }
 
 /* The lines of one rank among [first, first + count), as places in the buffer: at most one run a block. */
@@ -55,7 +74,6 @@ static bool broadcast(const hx__mpi_team *team, const hx__mpi_operand *o, int ra
 bool hx__mpi_panel_start(const hx__mpi_team *team, const hx__mpi_operand *operand, size_t first, size_t count,
                          float *buffer, MPI_Request *requests, int *requested) {
   pack(operand, first, count, buffer);
-  if (operand->lines.size == 1) return true;
   for (int rank = 0; rank < operand->lines.size; rank++) {
     bool did_start = false;
     if (!broadcast(team, operand, rank, first, count, buffer, &requests[*requested], &did_start)) return false;

@@ -25,6 +25,19 @@ typedef struct hx__mpi_operand {
  * Collective over the team, which agrees on the status. */
 hx_status hx__mpi_operand_move(const hx__mpi_team *team, hx__mpi_operand *operand, const hx__mpi_cyclic *places);
 
+/* A panel: element p of its line l is at[l * ld + p] if its lines are contiguous, at[p * ld + l] if not. */
+typedef struct hx__mpi_panel {
+  const float *at;
+  size_t ld;
+  bool by_lines;
+} hx__mpi_panel;
+
+/* Whether this rank has every line of its elements, so that no panel has to be sent or copied. */
+static inline bool hx__mpi_is_in_place(const hx__mpi_operand *operand) { return operand->lines.size == 1; }
+
+/* The panel from line `first` on of an operand in place. */
+hx__mpi_panel hx__mpi_panel_in_place(const hx__mpi_operand *operand, size_t first);
+
 /* Starts to fill buffer with the lines [first, first + count), each with the elements of this rank, without gaps. Adds
  * up to as many requests as there are ranks along. */
 bool hx__mpi_panel_start(const hx__mpi_team *team, const hx__mpi_operand *operand, size_t first, size_t count,

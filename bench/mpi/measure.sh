@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# measure.sh traffic|transposed|psgemm [PxQ...]: products over grids of ranks of Open MPI, by hx_mpi_gemm and by psgemm;
-# prints the table of docs/measurements/mpi-traffic.tsv, mpi-traffic-transposed.tsv or mpi-psgemm.tsv. Needs Debian's
+# measure.sh traffic|transposed|psgemm|speed [PxQ...]: products over grids of ranks of Open MPI, by hx_mpi_gemm and by
+# psgemm; prints the table of docs/measurements/mpi-traffic.tsv, mpi-traffic-transposed.tsv, mpi-psgemm.tsv or
+# mpi-speed.tsv. Needs Debian's
 # libopenmpi-dev, openmpi-bin and libscalapack-openmpi-dev, and `./hx build`. Bytes are counted by Open MPI itself
 # (pml_monitoring), in every message.
 set -eu
@@ -66,6 +67,14 @@ psgemm() { # P Q
         "$(run "$1" "$2" -x "LD_PRELOAD=$built/blas/libhx_blas.so" -x HXBLAS_MIN=0 -- psgemm $arguments)"
       printf 'psgemm\tinstalled\t%s\t%s\t%s\t%s\n' "$1" "$2" "$block" "$(run "$1" "$2" -- psgemm $arguments)"
     }
+  done
+}
+
+speed() { # P Q
+  for n in ${SIZES:-256 512 1024 2048 4096}; do
+    for block in 64 512; do
+      printf '%s\t%s\t%s\t%s\t%s\n' "$1" "$2" "$n" "$block" "$(run "$1" "$2" -- speed "$1" "$2" "$n" "$n" "$n" "$block" "$block")"
+    done
   done
 }
 

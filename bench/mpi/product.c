@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * product hx|psgemm P Q M N K MB NB [NN|NT|TN|TT]: one product op(A) op(B) over a grid of P x Q ranks, all matrices in
- * blocks of MB x NB, by hx_mpi_gemm or by ScaLAPACK's psgemm. Prints the hash of C, which does not depend on where its
- * elements are. measure.sh builds and runs it. */
+ * product hx|psgemm|speed P Q M N K MB NB [NN|NT|TN|TT]: a product op(A) op(B) over a grid of P x Q ranks, all matrices
+ * in blocks of MB x NB, by hx_mpi_gemm or by ScaLAPACK's psgemm. Prints the hash of C, which does not depend on where
+ * its elements are. speed: times both in turn and prints the milliseconds of hx_mpi_gemm, and those of psgemm as a
+ * multiple of it, by the medians, then by the least times, each of the slowest rank. measure.sh builds and runs it. */
 #include "bench/mpi/scalapack.h"
 #include "mpi/hx_mpi.h"
 #include "reference/data.h"
@@ -68,6 +69,37 @@ static void multiply(bool by_hx, MPI_Comm comm, hx_context *hx, const char *tran
   }
 }
 
+enum { LEAST_ROUNDS = 9, MOST_ROUNDS = 501 };
+#define SECONDS 3.0
+
+static double seconds_of(bool by_hx, MPI_Comm comm, hx_context *hx, const char *trans, const int *size, matrix *x) {
+  MPI_Barrier(MPI_COMM_WORLD);
+  double spent = -MPI_Wtime();
+  multiply(by_hx, comm, hx, trans, size, &x[0], &x[1], &x[2]);
+  spent += MPI_Wtime();
+  PMPI_Allreduce(MPI_IN_PLACE, &spent, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+  return spent;
+}
+
+static int by_size(const void *x, const void *y) {
+  const double a = *(const double *)x, b = *(const double *)y;
+  return (a > b) - (a < b);
+}
+
+/* All ranks have the same times, so all take equally many rounds. */
+static void compare(MPI_Comm comm, hx_context *hx, const char *trans, const int *size, matrix *x, bool prints) {
+  static double times[2][MOST_ROUNDS];
+  size_t rounds = 0;
+  for (double spent = 0; rounds < MOST_ROUNDS && (rounds < LEAST_ROUNDS || spent < SECONDS); rounds++)
+    for (int way = 0; way < 2; way++) spent += times[way][rounds] = seconds_of(way == 0, comm, hx, trans, size, x);
+  for (int way = 0; way < 2; way++) qsort(times[way], rounds, sizeof(double), by_size);
+  const double *const hx_times = times[0], *const psgemm = times[1];
+  const size_t middle = rounds / 2;
+  if (prints)
+    printf("%.3f\t%.3f\t%.3f\t%.3f\n", hx_times[middle] * 1e3, psgemm[middle] / hx_times[middle], hx_times[0] * 1e3,
+           psgemm[0] / hx_times[0]);
+}
+
 int main(int argc, char **argv) {
   MPI_Init(&argc, &argv);
   if (argc < 9) MPI_Abort(MPI_COMM_WORLD, 2);
@@ -85,16 +117,18 @@ int main(int argc, char **argv) {
   const bool by_hx = strcmp(argv[1], "hx") == 0;
   hx_context *const hx = open_or_exit(NULL);
   const bool turn_a = trans[0] == 'T', turn_b = trans[1] == 'T';
-  matrix a = make(size[turn_a ? 2 : 0], size[turn_a ? 0 : 2], size[3], size[4], 1);
-  matrix b = make(size[turn_b ? 1 : 2], size[turn_b ? 2 : 1], size[3], size[4], 2);
-  matrix c = make(size[0], size[1], size[3], size[4], 3);
-  a.desc[1] = b.desc[1] = c.desc[1] = context;
-  multiply(by_hx, comm, hx, trans, size, &a, &b, &c);
-  const uint64_t hash = hash_of(&c);
-  if (rank == 0) printf("%016llx\n", (unsigned long long)hash);
-  free(a.local);
-  free(b.local);
-  free(c.local);
+  matrix x[] = {make(size[turn_a ? 2 : 0], size[turn_a ? 0 : 2], size[3], size[4], 1),
+                make(size[turn_b ? 1 : 2], size[turn_b ? 2 : 1], size[3], size[4], 2),
+                make(size[0], size[1], size[3], size[4], 3)};
+  x[0].desc[1] = x[1].desc[1] = x[2].desc[1] = context;
+  if (strcmp(argv[1], "speed") == 0) {
+    compare(comm, hx, trans, size, x, rank == 0);
+  } else {
+    multiply(by_hx, comm, hx, trans, size, &x[0], &x[1], &x[2]);
+    const uint64_t hash = hash_of(&x[2]);
+    if (rank == 0) printf("%016llx\n", (unsigned long long)hash);
+  }
+  for (int i = 0; i < 3; i++) free(x[i].local);
   hx_close(hx);
   MPI_Finalize();
   return 0;
