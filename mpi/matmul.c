@@ -7,8 +7,11 @@
 #include <string.h>
 
 #include "mpi/hx_mpi.h"
+#include "mpi/memory.h"
 #include "mpi/product.h"
 #include "runtime/base/fpenv.h"
+
+#define LINE ((size_t)16) /* floats of a cache line, at which buffers begin */
 
 /* Two panels of A and of B, and the requests for the one that is on its way. An operand in place has no buffers. */
 typedef struct panels {
@@ -16,16 +19,13 @@ typedef struct panels {
   float *a[2], *b[2];
   MPI_Request *requests;
   int requested;
-  float *sums; /* in the shape of C without gaps; NULL: C itself */
+  float *sums;   /* in the shape of C without gaps; NULL: C itself */
+  float *memory; /* of all of these */
 } panels;
 
 static void free_panels(panels *p) {
-  for (int i = 0; i < 2; i++) {
-    free(p->a[i]);
-    free(p->b[i]);
-  }
+  hx__mpi_memory_return(p->memory);
   free(p->requests);
-  free(p->sums);
 }
 
 static size_t height(const hx__mpi_product *p) { return hx__mpi_count(&p->m, p->m.me); }
@@ -39,26 +39,28 @@ static size_t panel_lines(const hx__mpi_product *p, const panels *w, size_t firs
   return p->k - first < w->lines ? p->k - first : w->lines;
 }
 
-/* Buffers for as many panels as there are, or two. */
-static bool allocate_buffers(const hx__mpi_operand *o, const panels *w, size_t length, float *buffer[2]) {
-  bool did = true;
-  for (size_t i = 0; i < 2 && i < w->count && !hx__mpi_is_in_place(o); i++) {
-    buffer[i] = malloc((w->lines * length + 1) * sizeof(float));
-    did = did && buffer[i];
-  }
-  return did;
+/* The lengths of the buffers of an operand, in floats: for as many panels as there are, or two. */
+static void measure_buffers(const hx__mpi_operand *o, const panels *w, size_t length, size_t floats[2]) {
+  for (size_t i = 0; i < 2; i++) floats[i] = i < w->count && !hx__mpi_is_in_place(o) ? w->lines * length : 0;
 }
 
 static hx_status allocate(const hx__mpi_product *p, panels *w) {
+  enum { A = 0, B = 2, SUMS = 4, PARTS = 5 };
+  size_t floats[PARTS] = {0}, all = 0;
   *w = (panels){.requests = malloc((size_t)(p->rows + p->columns) * sizeof(MPI_Request)), .lines = most_lines(p)};
   w->count = (p->k + w->lines - 1) / w->lines;
-  bool did = w->requests != NULL;
-  did = allocate_buffers(&p->a, w, height(p), w->a) && did;
-  did = allocate_buffers(&p->b, w, width(p), w->b) && did;
+  measure_buffers(&p->a, w, height(p), floats + A);
+  measure_buffers(&p->b, w, width(p), floats + B);
   const bool keeps_c = p->beta != 0 && w->count > 1; /* the old C is needed to the end */
-  if (keeps_c) w->sums = malloc((height(p) * width(p) + 1) * sizeof(float));
-  did = did && (!keeps_c || w->sums);
-  return did ? HX_OK : hx__mpi_fail(HX_OUT_OF_MEMORY, "no memory for panels of A and B");
+  if (keeps_c) floats[SUMS] = height(p) * width(p);
+  for (size_t i = 0; i < PARTS; i++) all += floats[i] = (floats[i] + LINE - 1) / LINE * LINE;
+  w->memory = hx__mpi_memory_take(all);
+  if (!w->requests || !w->memory) return hx__mpi_fail(HX_OUT_OF_MEMORY, "no memory for panels of A and B");
+  float *next = w->memory;
+  for (size_t i = 0; i < 2; next += floats[A + i], i++) w->a[i] = next;
+  for (size_t i = 0; i < 2; next += floats[B + i], i++) w->b[i] = next;
+  w->sums = keeps_c ? next : NULL;
+  return HX_OK;
 }
 
 static bool start_one(const hx__mpi_product *p, panels *w, const hx__mpi_operand *o, size_t panel, float *buffer) {
