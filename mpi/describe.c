@@ -190,26 +190,51 @@ static hx_status fail_as_different(int number) {
                       of_descriptor[in_descriptors % DESC_LENGTH], "abc"[in_descriptors / DESC_LENGTH]);
 }
 
-hx_status hx__mpi_product_compare(const hx__mpi_product *p, const hx__mpi_gemm_args *args) {
+/* Those of this rank. */
+static void list_numbers(const hx__mpi_gemm_args *args, int numbers[NUMBERS]) {
   const int *const descs[3] = {args->desca, args->descb, args->descc};
-  int mine[NUMBERS] = {is_transposed(args->transa),
-                       is_transposed(args->transb),
-                       args->m,
-                       args->n,
-                       args->k,
-                       args->ia,
-                       args->ja,
-                       args->ib,
-                       args->jb,
-                       args->ic,
-                       args->jc};
-  int first[NUMBERS], i = 0;
-  memcpy(&mine[SCALARS - 2], &args->alpha, sizeof args->alpha);
-  memcpy(&mine[SCALARS - 1], &args->beta, sizeof args->beta);
+  const int scalars[SCALARS - 2] = {is_transposed(args->transa),
+                                    is_transposed(args->transb),
+                                    args->m,
+                                    args->n,
+                                    args->k,
+                                    args->ia,
+                                    args->ja,
+                                    args->ib,
+                                    args->jb,
+                                    args->ic,
+                                    args->jc};
+  memset(numbers, 0, NUMBERS * sizeof *numbers);
+  memcpy(numbers, scalars, sizeof scalars);
+  memcpy(&numbers[SCALARS - 2], &args->alpha, sizeof args->alpha);
+  memcpy(&numbers[SCALARS - 1], &args->beta, sizeof args->beta);
   for (int d = 0; d < 3; d++)
-    for (int j = M; j <= CSRC; j++) mine[SCALARS + d * DESC_LENGTH + j] = descs[d][j];
-  memcpy(first, mine, sizeof mine);
-  if (!hx__mpi_did(&p->team, MPI_Bcast(first, NUMBERS, MPI_INT, 0, p->team.comm), "MPI_Bcast")) return HX__MPI_FAILED;
-  while (i < NUMBERS && first[i] == mine[i]) i++;
-  return hx__mpi_agree(&p->team, i == NUMBERS ? HX_OK : fail_as_different(i));
+    for (int j = M; j <= CSRC; j++) numbers[SCALARS + d * DESC_LENGTH + j] = descs[d][j];
+}
+
+/* In one exchange: whether the least and, by ~x, the greatest of each number are equal. */
+static bool compare_all(const hx__mpi_team *team, const int *mine, bool *alike) {
+  int ends[2 * NUMBERS];
+  for (int i = 0; i < NUMBERS; i++) {
+    ends[i] = mine[i];
+    ends[NUMBERS + i] = ~mine[i];
+  }
+  const int code = MPI_Allreduce(MPI_IN_PLACE, ends, 2 * NUMBERS, MPI_INT, MPI_MIN, team->comm);
+  if (!hx__mpi_did(team, code, "MPI_Allreduce")) return false;
+  *alike = true;
+  for (int i = 0; i < NUMBERS; i++) *alike = *alike && ends[i] == ~ends[NUMBERS + i];
+  return true;
+}
+
+hx_status hx__mpi_product_compare(const hx__mpi_product *p, const hx__mpi_gemm_args *args) {
+  const hx__mpi_team *const team = &p->team;
+  int numbers[NUMBERS], first[NUMBERS], i = 0;
+  bool alike;
+  list_numbers(args, numbers);
+  if (!compare_all(team, numbers, &alike)) return HX__MPI_FAILED;
+  if (alike) return HX_OK;
+  memcpy(first, numbers, sizeof first);
+  if (!hx__mpi_did(team, MPI_Bcast(first, NUMBERS, MPI_INT, 0, team->comm), "MPI_Bcast")) return HX__MPI_FAILED;
+  while (i < NUMBERS && first[i] == numbers[i]) i++;
+  return hx__mpi_agree(team, i == NUMBERS ? HX_OK : fail_as_different(i));
 }

@@ -79,7 +79,8 @@ static hx__mpi_panel panel_of(const hx__mpi_operand *o, const float *buffer, siz
   return hx__mpi_is_in_place(o) ? hx__mpi_panel_in_place(o, first) : (hx__mpi_panel){buffer, length, true};
 }
 
-/* The product of a panel. C lies by columns, which is its transpose by rows: C' = B' A'. */
+/* The product of a panel. C lies by columns, which is its transpose by rows: C' = B' A'. *event: NULL for the last
+ * panel, during which nothing is on its way. */
 static hx_status multiply(hx_context *hx, const hx__mpi_product *p, const panels *w, size_t panel, hx_event **event) {
   const size_t first = panel * w->lines;
   const hx__mpi_panel a = panel_of(&p->a, w->a[panel % 2], height(p), first);
@@ -94,7 +95,7 @@ static hx_status multiply(hx_context *hx, const hx__mpi_product *p, const panels
   task.matmul.alpha = w->count == 1 ? p->alpha : 1.0f;
   task.matmul.beta = w->count == 1 ? p->beta : panel ? 1.0f : 0.0f;
   *event = NULL;
-  return hx_offload_async(hx, &task, event);
+  return panel + 1 < w->count ? hx_offload_async(hx, &task, event) : hx_offload(hx, &task, NULL);
 }
 
 /* A failure of hx does not keep this rank from the broadcasts of the panels that follow: the other ranks need them. */
@@ -177,20 +178,34 @@ static hx_status place(hx__mpi_product *p) {
   return HX_OK;
 }
 
-/* The ranks of its row and column, in the order of their places there. */
+/* The ranks of its row and column, in the order of their places there. They are kept, because to make them takes longer
+ * than a small product. */
 static hx_status cut_grid(hx__mpi_product *p) {
   const hx__mpi_team *const team = &p->team;
+  hx__mpi_kept *const kept = team->kept;
   const int along_row[2] = {0, 1}, along_column[2] = {1, 0};
-  const bool did = hx__mpi_did(team, MPI_Cart_sub(team->comm, along_row, &p->row), "MPI_Cart_sub") &&
-                   hx__mpi_did(team, MPI_Cart_sub(team->comm, along_column, &p->column), "MPI_Cart_sub") &&
-                   hx__mpi_did(team, MPI_Comm_set_errhandler(p->row, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler") &&
-                   hx__mpi_did(team, MPI_Comm_set_errhandler(p->column, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
-  return did ? HX_OK : HX__MPI_FAILED;
+  if (kept->row == MPI_COMM_NULL) {
+    MPI_Comm row, column;
+    if (!hx__mpi_did(team, MPI_Cart_sub(team->comm, along_row, &row), "MPI_Cart_sub") ||
+        !hx__mpi_did(team, MPI_Cart_sub(team->comm, along_column, &column), "MPI_Cart_sub") ||
+        !hx__mpi_did(team, MPI_Comm_set_errhandler(row, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler") ||
+        !hx__mpi_did(team, MPI_Comm_set_errhandler(column, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler"))
+      return HX__MPI_FAILED;
+    kept->row = row;
+    kept->column = column;
+  }
+  p->row = kept->row;
+  p->column = kept->column;
+  return HX_OK;
 }
 
-static void free_grid(hx__mpi_product *p) {
-  if (p->row != MPI_COMM_NULL) MPI_Comm_free(&p->row);
-  if (p->column != MPI_COMM_NULL) MPI_Comm_free(&p->column);
+/* The place of this rank, and its row and column. The first time, all ranks agree on whether there is a grid. Whether
+ * or not they do, they next agree on a status, as a rank does that calls hx_mpi_refuse instead. */
+static hx_status enter_grid(hx__mpi_product *p) {
+  const bool is_first = p->team.kept->row == MPI_COMM_NULL;
+  hx_status status = place(p);
+  if (is_first) status = hx__mpi_agree(&p->team, status);
+  return status == HX_OK ? cut_grid(p) : status;
 }
 
 hx_status hx_mpi_gemm(MPI_Comm grid, hx_context *hx, char transa, char transb, int m, int n, int k, float alpha,
@@ -200,15 +215,13 @@ hx_status hx_mpi_gemm(MPI_Comm grid, hx_context *hx, char transa, char transb, i
                                   b,      ib,     jb, descb, beta, c,     ic, jc, descc};
   hx__mpi_product p = {.row = MPI_COMM_NULL, .column = MPI_COMM_NULL};
   hx_status status = hx__mpi_join(grid, &p.team);
+  if (status == HX_OK) status = enter_grid(&p);
   if (status != HX_OK) return status;
-  status = hx__mpi_agree(&p.team, place(&p));
-  if (status == HX_OK) status = cut_grid(&p);
-  if (status == HX_OK) status = hx__mpi_agree(&p.team, hx__mpi_product_describe(hx, &args, &p));
+  status = hx__mpi_agree(&p.team, hx__mpi_product_describe(hx, &args, &p));
   if (status == HX_OK) status = hx__mpi_product_compare(&p, &args);
   if (status == HX_OK) status = multiply_all(hx, &p);
   free(p.a.moved);
   free(p.b.moved);
-  if (status != HX__MPI_FAILED) free_grid(&p); /* else there may be broadcasts that never end */
   return status;
 }
 

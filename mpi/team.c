@@ -43,25 +43,28 @@ bool hx__mpi_wait_all(const hx__mpi_team *team, int count, MPI_Request *requests
   return hx__mpi_did(team, MPI_Waitall(count, requests, MPI_STATUSES_IGNORE), "MPI_Waitall");
 }
 
-/* The duplicate of a communicator is an attribute of it. */
-static int key = MPI_KEYVAL_INVALID;
+static int key = MPI_KEYVAL_INVALID; /* of the attribute */
 static int key_code;
 
-static int free_duplicate(MPI_Comm comm, int keyval, void *attribute, void *extra) {
+static int free_kept(MPI_Comm comm, int keyval, void *attribute, void *extra) {
   (void)comm, (void)keyval, (void)extra;
-  const int code = MPI_Comm_free(attribute);
-  free(attribute);
+  hx__mpi_kept *const kept = attribute;
+  if (kept->row != MPI_COMM_NULL) MPI_Comm_free(&kept->row);
+  if (kept->column != MPI_COMM_NULL) MPI_Comm_free(&kept->column);
+  const int code = MPI_Comm_free(&kept->comm);
+  free(kept);
   return code;
 }
 
-static void make_key(void) { key_code = MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, free_duplicate, &key, NULL); }
+static void make_key(void) { key_code = MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, free_kept, &key, NULL); }
 
 /* The allocation is agreed on before the duplicate is made, because all ranks make it or none. */
 static hx_status duplicate(hx__mpi_team *team) {
-  MPI_Comm *const kept = malloc(sizeof *kept);
+  hx__mpi_kept *const kept = malloc(sizeof *kept);
   int all = kept != NULL;
+  if (kept) *kept = (hx__mpi_kept){MPI_COMM_NULL, MPI_COMM_NULL, MPI_COMM_NULL};
   if (!hx__mpi_did(team, MPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_MIN, team->user), "MPI_Allreduce") ||
-      (all && !hx__mpi_did(team, MPI_Comm_dup(team->user, kept), "MPI_Comm_dup"))) {
+      (all && !hx__mpi_did(team, MPI_Comm_dup(team->user, &kept->comm), "MPI_Comm_dup"))) {
     free(kept);
     return HX__MPI_FAILED;
   }
@@ -69,10 +72,11 @@ static hx_status duplicate(hx__mpi_team *team) {
     free(kept);
     return hx__mpi_fail(HX_OUT_OF_MEMORY, "a rank has no memory for a duplicate of the communicator");
   }
-  team->comm = *kept;
+  team->kept = kept;
+  team->comm = kept->comm;
   if (!hx__mpi_did(team, MPI_Comm_set_errhandler(team->comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler") ||
       !hx__mpi_did(team, MPI_Comm_set_attr(team->user, key, kept), "MPI_Comm_set_attr")) {
-    MPI_Comm_free(kept);
+    MPI_Comm_free(&kept->comm);
     free(kept);
     return HX__MPI_FAILED;
   }
@@ -96,7 +100,7 @@ hx_status hx__mpi_join(MPI_Comm comm, hx__mpi_team *team) {
   if (status != HX_OK) return status;
   *team = (hx__mpi_team){.user = comm};
   pthread_once(&once, make_key);
-  MPI_Comm *kept = NULL;
+  hx__mpi_kept *kept = NULL;
   int found = 0;
   if (!hx__mpi_did(team, key_code, "MPI_Comm_create_keyval") ||
       !hx__mpi_did(team, MPI_Comm_get_attr(comm, key, &kept, &found), "MPI_Comm_get_attr") ||
@@ -104,7 +108,8 @@ hx_status hx__mpi_join(MPI_Comm comm, hx__mpi_team *team) {
       !hx__mpi_did(team, MPI_Comm_size(comm, &team->size), "MPI_Comm_size"))
     return HX__MPI_FAILED;
   if (!found) return duplicate(team);
-  team->comm = *kept;
+  team->kept = kept;
+  team->comm = kept->comm;
   return HX_OK;
 }
 

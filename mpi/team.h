@@ -7,9 +7,16 @@
 
 #include "runtime/hx.h"
 
+/* What is made at the first call with a communicator and kept with it, as an attribute. */
+typedef struct hx__mpi_kept {
+  MPI_Comm comm;        /* its duplicate, on which errors are returned */
+  MPI_Comm row, column; /* of a grid, from the first product on: the ranks in the row and in the column of this one */
+} hx__mpi_kept;
+
 typedef struct hx__mpi_team {
   MPI_Comm user; /* the communicator of the call, whose error handler hears of errors */
-  MPI_Comm comm; /* its duplicate, on which errors are returned */
+  MPI_Comm comm; /* kept->comm */
+  hx__mpi_kept *kept;
   int rank, size;
 } hx__mpi_team;
 
