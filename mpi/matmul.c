@@ -63,16 +63,17 @@ static hx_status allocate(const hx__mpi_product *p, panels *w) {
   return HX_OK;
 }
 
-static bool start_one(const hx__mpi_product *p, panels *w, const hx__mpi_operand *o, size_t panel, float *buffer) {
+static bool start_one(const hx__mpi_product *p, panels *w, const hx__mpi_operand *o, const hx__mpi_cyclic *users,
+                      size_t panel, float *buffer) {
   const size_t first = panel * w->lines;
   return hx__mpi_is_in_place(o) ||
-         hx__mpi_panel_start(&p->team, o, first, panel_lines(p, w, first), buffer, w->requests, &w->requested);
+         hx__mpi_panel_start(&p->team, o, users, first, panel_lines(p, w, first), buffer, w->requests, &w->requested);
 }
 
 /* Panel number `panel` into the buffers with its parity. */
 static bool start(const hx__mpi_product *p, panels *w, size_t panel) {
   w->requested = 0;
-  return start_one(p, w, &p->a, panel, w->a[panel % 2]) && start_one(p, w, &p->b, panel, w->b[panel % 2]);
+  return start_one(p, w, &p->a, &p->n, panel, w->a[panel % 2]) && start_one(p, w, &p->b, &p->m, panel, w->b[panel % 2]);
 }
 
 static hx__mpi_panel panel_of(const hx__mpi_operand *o, const float *buffer, size_t length, size_t first) {

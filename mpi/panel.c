@@ -71,11 +71,19 @@ static bool broadcast(const hx__mpi_team *team, const hx__mpi_operand *o, int ra
   return did;
 }
 
-bool hx__mpi_panel_start(const hx__mpi_team *team, const hx__mpi_operand *operand, size_t first, size_t count,
-                         float *buffer, MPI_Request *requests, int *requested) {
+/* Whether a rank other than this one has to get its lines. */
+static bool has_to_send(const hx__mpi_cyclic *users, int rank) {
+  bool sends = false;
+  for (int other = 0; other < users->size && !sends; other++) sends = other != rank && hx__mpi_count(users, other);
+  return sends;
+}
+
+bool hx__mpi_panel_start(const hx__mpi_team *team, const hx__mpi_operand *operand, const hx__mpi_cyclic *users,
+                         size_t first, size_t count, float *buffer, MPI_Request *requests, int *requested) {
   pack(operand, first, count, buffer);
   for (int rank = 0; rank < operand->lines.size; rank++) {
     bool did_start = false;
+    if (!has_to_send(users, rank)) continue;
     if (!broadcast(team, operand, rank, first, count, buffer, &requests[*requested], &did_start)) return false;
     *requested += did_start;
   }

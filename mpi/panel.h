@@ -39,8 +39,9 @@ static inline bool hx__mpi_is_in_place(const hx__mpi_operand *operand) { return 
 hx__mpi_panel hx__mpi_panel_in_place(const hx__mpi_operand *operand, size_t first);
 
 /* Starts to fill buffer with the lines [first, first + count), each with the elements of this rank, without gaps. Adds
- * up to as many requests as there are ranks along. */
-bool hx__mpi_panel_start(const hx__mpi_team *team, const hx__mpi_operand *operand, size_t first, size_t count,
-                         float *buffer, MPI_Request *requests, int *requested);
+ * up to as many requests as there are ranks along. users: what each rank along multiplies the lines with, which may be
+ * nothing. */
+bool hx__mpi_panel_start(const hx__mpi_team *team, const hx__mpi_operand *operand, const hx__mpi_cyclic *users,
+                         size_t first, size_t count, float *buffer, MPI_Request *requests, int *requested);
 
 #endif
