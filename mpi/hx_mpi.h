@@ -11,8 +11,8 @@
  * MPI_Init or MPI_Init_thread must have been called, and MPI_Finalize not. Every function with a communicator is
  * collective: all of its ranks call it, in the same order. Only the calling thread calls MPI; threads of hx do not, so
  * what MPI_Init gives is enough. The first call with a communicator duplicates it, so that messages of hx cannot meet
- * those of the program; the duplicate goes when the communicator is freed. Each rank has a context of its own and
- * splits its share over its CPU and devices.
+ * those of the program, and the first product divides a grid into its rows and columns; what they made goes when the
+ * communicator is freed. Each rank has a context of its own and splits its share over its CPU and devices.
  *
  * Errors. All ranks return the same status, and the sentence of hx_mpi_error_detail() begins with the lowest rank that
  * failed. An error of MPI goes to the error handler of the communicator, which by default ends the program. If the
@@ -62,10 +62,10 @@ HX_API hx_status hx_mpi_reduce(MPI_Comm comm, hx_context *hx, const hx_task *par
  * All ranks pass the same arguments, apart from memory, CTXT and LLD. The memory stays the caller's. Elements of C
  * that are not in the submatrix are not written, nor are gaps. The submatrices may be of one matrix, if that of C has
  * no element in common with the others. alpha == 0 or k == 0: A and B are not read and may be NULL. beta == 0: the
- * old C is not read. Each rank needs memory for 1024 rows and columns of its part of C, and if beta is not 0 for
- * another part of C. If A (B) is transposed, or its rows (columns) are not dealt out as those of C are, it needs
- * memory for another part of A (B), and twice for what it has of 512 of its rows or columns, or of a block for each
- * rank if that is more.
+ * old C is not read. Each rank needs memory for up to 1024 rows and columns of its part of C, and if beta is not 0 for
+ * up to another part of C; up to 64 MiB of that are kept for the next product. If A (B) is transposed, or its rows
+ * (columns) are not dealt out as those of C are, it needs memory for another part of A (B), and twice for what it has
+ * of 512 of its rows or columns, or of a block for each rank if that is more.
  * HX_INVALID_ARGUMENT: MPI is not initialized, or is finalized; grid is MPI_COMM_NULL or an intercommunicator (these
  *   are returned on this rank alone); grid has no Cartesian topology of two dimensions; hx, a descriptor or the
  *   memory of a part with elements is NULL; transa or transb is no letter of N, T and C; m, n or k is negative; a
