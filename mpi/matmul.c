@@ -99,8 +99,9 @@ static hx_status multiply(hx_context *hx, const hx__mpi_product *p, const panels
   return panel + 1 < w->count ? hx_offload_async(hx, &task, event) : hx_offload(hx, &task, NULL);
 }
 
-/* A failure of hx does not keep this rank from the broadcasts of the panels that follow: the other ranks need them. */
-static hx_status add_panels(hx_context *hx, const hx__mpi_product *p, panels *w) {
+/* *all_arrived: false after an error of MPI. A failure of hx does not keep this rank from the broadcasts of the panels
+ * that follow: the other ranks need them. */
+static hx_status add_panels(hx_context *hx, const hx__mpi_product *p, panels *w, bool *all_arrived) {
   const size_t count = w->count;
   const bool is_empty = !height(p) || !width(p);
   bool did = start(p, w, 0) && hx__mpi_wait_all(&p->team, w->requested, w->requests);
@@ -112,8 +113,9 @@ static hx_status add_panels(hx_context *hx, const hx__mpi_product *p, panels *w)
     if (status == HX_OK && !is_empty) multiplied = multiply(hx, p, w, panel, &event);
     if (did && panel + 1 < count) did = hx__mpi_wait_all(&p->team, w->requested, w->requests);
     if (event) multiplied = hx_wait(event, NULL);
-    if (multiplied != HX_OK) status = hx__mpi_fail_by_hx(multiplied);
+    if (did && multiplied != HX_OK) status = hx__mpi_fail_by_hx(multiplied);
   }
+  *all_arrived = did;
   return did ? status : HX__MPI_FAILED;
 }
 
@@ -153,10 +155,11 @@ static hx_status multiply_all(hx_context *hx, hx__mpi_product *p) {
   panels w;
   status = hx__mpi_agree(team, allocate(p, &w));
   if (status == HX_OK) {
-    status = add_panels(hx, p, &w);
+    bool all_arrived;
+    status = add_panels(hx, p, &w, &all_arrived);
     if (status == HX_OK && w.count > 1 && (p->alpha != 1 || p->beta != 0)) scale(p, w.sums);
     /* MPI may still write to the buffers after an error of its own, so they are not freed. */
-    if (status == HX__MPI_FAILED) return hx__mpi_agree(team, status);
+    if (!all_arrived) return hx__mpi_agree(team, status);
     status = hx__mpi_agree(team, status);
   }
   free_panels(&w);

@@ -38,7 +38,8 @@ static void pack(const hx__mpi_operand *o, size_t first, size_t count, float *bu
 
 hx__mpi_panel hx__mpi_panel_in_place(const hx__mpi_operand *o, size_t first) {
   const float *const at = o->local + hx__mpi_count_below(&o->lines, o->lines.me, first) * o->line;
-  return o->step == 1 ? (hx__mpi_panel){at, o->line, true} : (hx__mpi_panel){at, o->step, false};
+  const bool by_places = o->line == 1 && hx__mpi_count(&o->places, o->places.me) > 1; /* step may be 1, too */
+  return by_places ? (hx__mpi_panel){at, o->step, false} : (hx__mpi_panel){at, o->line, true};
 }
 
 /* The lines of one rank among [first, first + count), as places in the buffer: at most one run a block. */

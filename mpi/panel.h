@@ -25,7 +25,7 @@ typedef struct hx__mpi_operand {
  * Collective over the team, which agrees on the status. */
 hx_status hx__mpi_operand_move(const hx__mpi_team *team, hx__mpi_operand *operand, const hx__mpi_cyclic *places);
 
-/* A panel: element p of its line l is at[l * ld + p] if its lines are contiguous, at[p * ld + l] if not. */
+/* A panel: element p of its line l is at[l * ld + p] if by_lines, else at[p * ld + l]. */
 typedef struct hx__mpi_panel {
   const float *at;
   size_t ld;

@@ -136,6 +136,8 @@ hx_status hx_mpi_refuse(MPI_Comm comm, hx_status status, const char *why) {
   if (status <= HX_OK || status > HX_INTERNAL)
     status = hx__mpi_fail(HX_INVALID_ARGUMENT, "status is %d, which is no error", (int)status);
   else
-    status = why ? hx__mpi_fail(status, "%s", why) : hx__mpi_fail(HX_INVALID_ARGUMENT, "why is NULL");
+    status = !why              ? hx__mpi_fail(HX_INVALID_ARGUMENT, "why is NULL")
+             : why == sentence ? status
+                               : hx__mpi_fail(status, "%s", why);
   return hx__mpi_agree(&team, status);
 }

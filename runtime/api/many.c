@@ -118,8 +118,8 @@ static bool looks_ahead(const hx_task *t, const hx_task *next) {
 }
 
 static hx__gemm_operands operands_ahead(const hx_task *task, const hx_task *upcoming) {
-  const struct hx_matmul_args *const t = &task->matmul, *const next = &upcoming->matmul;
   if (!looks_ahead(task, upcoming)) return (hx__gemm_operands){NULL, NULL, NULL};
+  const struct hx_matmul_args *const t = &task->matmul, *const next = &upcoming->matmul;
   return (hx__gemm_operands){next->a == t->a ? NULL : next->a, next->b == t->b ? NULL : next->b, next->c};
 }
 

@@ -92,9 +92,10 @@
  * a thread that lost its core would get it back. */
 #define HX__SHORT_ELEMENTS (1u << 22)
 #define HX__SHORT_UNITS (1u << 25)
-/* The same for larger products with this many slices for each thread, which make up for packing B in every thread: up
- * to the first value for all of many threads, up to the second for each of fewer than HX__GRID_THREADS. A B that
- * threads pack together moves from core to core: docs/measurements/cpu-equal-parts.tsv. */
+/* The same for larger products with this many slices for each thread, which make up for packing B in every thread. With
+ * HX__GRID_THREADS or more threads the product has at most HX__LONGER_UNITS in all; with fewer, at most
+ * HX__LONGER_EACH_UNITS for each thread, because a B that threads pack together moves from core to core:
+ * docs/measurements/cpu-equal-parts.tsv. */
 #define HX__LONGER_UNITS (1u << 27)
 #define HX__LONGER_EACH_UNITS (1u << 28)
 #define HX__LONGER_SLICES 96u

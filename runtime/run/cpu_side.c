@@ -14,9 +14,9 @@
 #define LAST_PART 128u        /* of a product: the last chunk is this part of a thread's slices */
 #define LEAST_EQUAL_SLICES 8u /* of a thread: the lengths of equal parts then differ by an eighth at most */
 
-/* Whether a run is over before a thread that lost its core would get it back, so that equal parts are as good as any,
- * unless some cores are slower than others. With equal parts, an array that is reduced again and again stays in the
- * caches of the same cores. */
+/* Whether a run is over before, or about when, a thread that lost its core would get it back, so that equal parts are
+ * as good as any, unless some cores are slower than others. With equal parts, an array that is reduced again and again
+ * stays in the caches of the same cores. */
 static bool fits_equal_parts(const hx__run_state *run) {
   const hx__work *const w = run->work;
   const uint64_t threads = run->plan->threads;

@@ -197,7 +197,7 @@ static void *CL_API_CALL map_buffer(cl_command_queue queue, cl_mem mem, cl_bool 
 static cl_int CL_API_CALL unmap_buffer(cl_command_queue queue, cl_mem mem, void *pointer, cl_uint waits,
                                        const cl_event *wait, cl_event *event) {
   cl_int s = next.clEnqueueUnmapMemObject(queue, mem, pointer, waits, wait, event);
-  unmap_was_last = true;
+  if (s == CL_SUCCESS) unmap_was_last = true;
   pthread_mutex_lock(&lock);
   memory *m = find_mem(mem);
   if (s == CL_SUCCESS && m) drop_map(m, pointer);
@@ -238,7 +238,7 @@ static cl_int CL_API_CALL svm_map(cl_command_queue queue, cl_bool blocking, cl_m
 static cl_int CL_API_CALL svm_unmap(cl_command_queue queue, void *p, cl_uint waits, const cl_event *wait,
                                     cl_event *event) {
   cl_int s = next.clEnqueueSVMUnmap(queue, p, waits, wait, event);
-  unmap_was_last = true;
+  if (s == CL_SUCCESS) unmap_was_last = true;
   pthread_mutex_lock(&lock);
   memory *m = find_svm(p);
   if (s == CL_SUCCESS && m) drop_map(m, p);

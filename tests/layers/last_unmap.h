@@ -27,7 +27,7 @@ static cl_int CL_API_CALL wait_after_unmap(cl_uint count, const cl_event *events
 static cl_int CL_API_CALL event_info_after_unmap(cl_event event, cl_event_info what, size_t size, void *value,
                                                  size_t *needed) {
   const cl_int s = next.clGetEventInfo(event, what, size, value, needed);
-  if (s == CL_SUCCESS && what == CL_EVENT_COMMAND_EXECUTION_STATUS && *(const cl_int *)value <= CL_COMPLETE)
+  if (s == CL_SUCCESS && value && what == CL_EVENT_COMMAND_EXECUTION_STATUS && *(const cl_int *)value <= CL_COMPLETE)
     unmap_was_last = false;
   return s;
 }

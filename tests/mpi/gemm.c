@@ -156,6 +156,38 @@ static void multiply_within(const grid_of_ranks *g) {
   free(want);
 }
 
+/* The leading dimension becomes the local rows, which may be one. */
+static void close_gaps(part *p) {
+  const size_t from = (size_t)p->desc[8], rows = p->local_rows > 0 ? p->local_rows : 1;
+  for (size_t j = 0; j < p->local_columns; j++)
+    memmove(p->local + j * rows, p->local + j * from, p->local_rows * sizeof(float));
+  p->desc[8] = (int)rows;
+}
+
+/* k is 1: a column times a row, either of them transposed or not, without gaps. */
+static void multiply_outer(const grid_of_ranks *g) {
+  enum { OUTER_M = 33, OUTER_N = 31 };
+  const blocks in = {8, 8, 0, 0};
+  float a[OUTER_M], b[OUTER_N], want[OUTER_M * OUTER_N], before[OUTER_M * OUTER_N] = {0};
+  data_fill(HX_F32, DATA_SIGNED, seed, a, OUTER_M);
+  data_fill(HX_F32, DATA_SIGNED, seed + 1, b, OUTER_N);
+  hx_task task = hx_matmul(OUTER_M, OUTER_N, 1, a, b, want);
+  CHECK_OK(hx_offload(hx, &task, NULL));
+  for (int trans = 0; trans < 4; trans++) {
+    const bool trans_a = trans & 1, trans_b = trans & 2;
+    part x = take(trans_a ? 1 : OUTER_M, trans_a ? OUTER_M : 1, in, g, a);
+    part y = take(trans_b ? OUTER_N : 1, trans_b ? 1 : OUTER_N, in, g, b), c = take(OUTER_M, OUTER_N, in, g, before);
+    close_gaps(&x);
+    close_gaps(&y);
+    CHECK_MPI(hx_mpi_gemm(g->comm, hx, "NT"[trans_a], "NT"[trans_b], OUTER_M, OUTER_N, 1, 1, x.local, 1, 1, x.desc,
+                          y.local, 1, 1, y.desc, 0, c.local, 1, 1, c.desc));
+    compare(&c, g, want, 2000 + (size_t)trans);
+    free_part(&x);
+    free_part(&y);
+    free_part(&c);
+  }
+}
+
 typedef struct arguments {
   int transa, transb, m, n, k, ia, ja, ib, jb, ic, jc;
 } arguments;
@@ -223,6 +255,7 @@ static uint64_t multiply_all(const grid_of_ranks *g) {
   }
   if (is_to_die) raise(SIGKILL); /* the other ranks go on with the next product */
   multiply_within(g);
+  multiply_outer(g);
   check_errors_once(g, check_errors, multiply, EVEN_CASE);
   return hash;
 }

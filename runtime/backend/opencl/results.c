@@ -3,9 +3,8 @@
  * computed them. Devices that copy read results into pinned blocks of the stream: small results, and those of a run of
  * one chunk, on the queue that computed them; others on a queue of their own, so that the device computes the next
  * chunk, or receives its operands, at the same time. A small result of such a run is not read if a completion can bring
- * it. (Maps on another queue would be slow: one driver pins memory again
- * for each map unless it is as large as the one before. On the same queue a map and its unmap take 2 us longer than a
- * read: docs/measurements/resident-calls.tsv.) */
+ * it. Maps on another queue would be slow: one driver pins memory again for each map unless it is as large as the one
+ * before. On the same queue a map and its unmap take 2 us longer than a read: docs/measurements/resident-calls.tsv. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -123,11 +122,13 @@ static cl_int enqueue_unmap(hx__cl_stream *stream, hx__cl_inflight *f) {
 
 hx__outcome hx__cl_results_unmap(hx__cl_stream *stream, hx__cl_inflight *f) {
   const cl_int code = enqueue_unmap(stream, f);
-  return code == CL_SUCCESS ? HX__DONE : hx__cl_failed(stream->device, "clEnqueueUnmapMemObject", code);
+  if (code == CL_SUCCESS) return HX__DONE;
+  hx__cl_buffer_release(&f->out); /* no kernel may write it */
+  return hx__cl_failed(stream->device, "clEnqueueUnmapMemObject", code);
 }
 
-/* Right results stay mapped until the buffer is used again: if a run ended with an unmap, that might still be on the
- * queue when the program exits, and one driver crashes then. */
+/* The results of a chunk that has ended stay mapped until the buffer is used again: if a run ended with an unmap, that
+ * might still be on the queue when the program exits, and one driver crashes then. */
 void hx__cl_results_end(hx__cl_stream *stream, hx__cl_inflight *f, bool right) {
   if (hx__cl_is_lost(stream)) return;
   if (f->mapped && !right) { /* no kernel writes this buffer again, so it does not matter whether the unmap fails */

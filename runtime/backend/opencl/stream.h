@@ -265,8 +265,8 @@ size_t hx__cl_most_leaves(const hx__work *work);
 
 /* Bring the results of a chunk to the host. begin is called after the chunk's kernels are enqueued: it enqueues the
  * transfer of the results and sets their event. start_waiting enqueues the transfer of results that wait for a readback
- * buffer, if one is free now. end releases what the chunk holds, except the map of right results, which unmap ends
- * before the chunk's buffer is used again. right: the results are valid. close unmaps and releases the buffers. */
+ * buffer, if one is free now. end releases what the chunk holds, except the map of results, which unmap ends before
+ * the chunk's buffer is used again. right: the results have arrived. close unmaps and releases the buffers. */
 hx__outcome hx__cl_results_begin(hx__cl_stream *stream, hx__cl_inflight *inflight, const hx__work *work);
 hx__outcome hx__cl_results_start_waiting(hx__cl_stream *stream, hx__cl_inflight *inflight);
 void hx__cl_results_end(hx__cl_stream *stream, hx__cl_inflight *inflight, bool right);
