@@ -58,10 +58,16 @@ hx__stream *hx__cl_stream_open(hx__device *device, const hx__config *config) {
   return &stream->base;
 }
 
+static bool has_maps(const hx__cl_stream *stream) {
+  bool has = stream->staging.host[0] || stream->staging.host[1];
+  for (unsigned i = 0; i < HX__MAX_INFLIGHT; i++) has = has || stream->inflight[i].mapped;
+  return has;
+}
+
 void hx__cl_stream_close(hx__stream *base) {
   hx__cl_stream *const stream = (hx__cl_stream *)base;
   if (base->timed_out && !hx__cl_recovered(base)) return; /* the device may still use its memory: leaked */
-  const bool lost = hx__cl_is_lost(stream);
+  const bool lost = hx__cl_is_lost(stream), unmaps = has_maps(stream);
   hx__cl_release_kernels(stream->kernels.compute, lost);
   hx__cl_release_kernels(stream->kernels.pack_a, lost);
   hx__cl_release_kernels(stream->kernels.pack_b, lost);
@@ -82,7 +88,7 @@ void hx__cl_stream_close(hx__stream *base) {
       if (stream->maps[i].kernel) clReleaseKernel(stream->maps[i].kernel);
     if (stream->uploaded) clReleaseEvent(stream->uploaded);
     if (stream->leftover) clReleaseEvent(stream->leftover);
-    hx__cl_finish(stream); /* the unmaps */
+    if (unmaps) clFinish(stream->queue); /* They must not still be on the queue when the program exits. */
     if (stream->uploads) clReleaseCommandQueue(stream->uploads);
     if (stream->results) clReleaseCommandQueue(stream->results);
     clReleaseCommandQueue(stream->queue);

@@ -242,8 +242,6 @@ hx__outcome hx__cl_mark_end(hx__cl_stream *stream, cl_event *end);
  * limit. After HX__FAILED it waits only if the device never times out and the stream has no limit. Returns the outcome,
  * HX__TIMED_OUT if the wait timed out, or HX__FAILED if the wait failed. */
 hx__outcome hx__cl_quiesce(hx__cl_stream *stream, hx__outcome outcome);
-/* Waits, without a limit of its own, until all queues are empty. */
-void hx__cl_finish(hx__cl_stream *stream);
 /* How a task is cut so that no buffer of a chunk is larger than the device allows. */
 typedef struct hx__cl_cut {
   size_t slices; /* the most slices of a chunk */

@@ -64,7 +64,7 @@ hx__outcome hx__cl_mark_end(hx__cl_stream *stream, cl_event *end) {
   return hx__cl_failed(stream->device, "clEnqueueMarkerWithWaitList", code);
 }
 
-void hx__cl_finish(hx__cl_stream *stream) {
+static void finish_all(hx__cl_stream *stream) {
   if (stream->uploads) clFinish(stream->uploads);
   clFinish(stream->queue);
   if (stream->results) clFinish(stream->results);
@@ -75,7 +75,7 @@ void hx__cl_finish(hx__cl_stream *stream) {
 static void finish_lost(hx__cl_stream *stream) {
   hx__gate *const gate = hx__gate_of_this_thread();
   if (gate) gate->settling = true;
-  hx__cl_finish(stream);
+  finish_all(stream);
   if (gate) gate->settling = false;
 }
 
@@ -87,7 +87,7 @@ hx__outcome hx__cl_quiesce(hx__cl_stream *stream, hx__outcome outcome) {
   if (end == HX__DONE) end = hx__cl_mark_end(stream, &stream->leftover);
   if (end == HX__DONE) end = hx__cl_await(stream, stream->leftover);
   if (end == HX__TIMED_OUT) return end;
-  if (end == HX__NO_MEMORY) hx__cl_finish(stream); /* no memory even for an event; the wait is limited by the gate */
+  if (end == HX__NO_MEMORY) finish_all(stream); /* no memory even for an event; the wait is limited by the gate */
   cl_event const mark = stream->leftover;
   stream->leftover = NULL;
   if (mark) clReleaseEvent(mark);
