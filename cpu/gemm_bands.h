@@ -24,8 +24,9 @@ GEMM_INLINE size_t band_rows(size_t b_rs) {
   return b_rs > GEMM_BAND_APART ? most / b_rs : GEMM_BAND_ROWS;
 }
 
-/* Whether B is read band by band if C has m rows. With 512-bit vectors AMD's cores read rows that share fewer sets
- * faster in place, if one or two tiles of many rows use each vector (docs/measurements/cpu-bands-zen4.tsv). */
+/* Whether B is read band by band if C has m rows. With 512-bit vectors, AMD's cores read B faster in place if C has one
+ * or two tiles of many rows and the rows of B are no multiple of 16 KiB apart (docs/measurements/cpu-bands-zen4.tsv).
+ */
 GEMM_INLINE bool has_bands(size_t m, size_t b_rs, size_t k) {
   const size_t rows = band_rows(b_rs);
   const bool has_tiles = HX__V_BYTES == 64 && m > GEMM_ROWS_SHARED && m <= 2 * GEMM_MR && b_rs % 4096 != 0;

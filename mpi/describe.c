@@ -190,7 +190,7 @@ static hx_status fail_as_different(int number) {
                       of_descriptor[in_descriptors % DESC_LENGTH], "abc"[in_descriptors / DESC_LENGTH]);
 }
 
-/* Those of this rank. */
+/* The numbers that this rank was given. Entries of descriptors that may differ are 0. */
 static void list_numbers(const hx__mpi_gemm_args *args, int numbers[NUMBERS]) {
   const int *const descs[3] = {args->desca, args->descb, args->descc};
   const int scalars[SCALARS - 2] = {is_transposed(args->transa),

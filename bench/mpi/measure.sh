@@ -2,9 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # measure.sh traffic|transposed|psgemm|speed [PxQ...]: products over grids of ranks of Open MPI, by hx_mpi_gemm and by
 # psgemm; prints the table of docs/measurements/mpi-traffic.tsv, mpi-traffic-transposed.tsv, mpi-psgemm.tsv or
-# mpi-speed.tsv. Needs Debian's
-# libopenmpi-dev, openmpi-bin and libscalapack-openmpi-dev, and `./hx build`. Bytes are counted by Open MPI itself
-# (pml_monitoring), in every message.
+# mpi-speed.tsv, for which SIZES may name other numbers of rows. Needs Debian's libopenmpi-dev, openmpi-bin and
+# libscalapack-openmpi-dev, and `./hx build`. Bytes are counted by Open MPI itself (pml_monitoring), in every message.
 set -eu
 cd "$(dirname "$0")/../.."
 scratch=$(mktemp -d -p /tmp)

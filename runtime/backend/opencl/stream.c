@@ -58,6 +58,7 @@ hx__stream *hx__cl_stream_open(hx__device *device, const hx__config *config) {
   return &stream->base;
 }
 
+/* Whether the host has mapped a buffer of the stream, so that closing it enqueues an unmap. */
 static bool has_maps(const hx__cl_stream *stream) {
   bool has = stream->staging.host[0] || stream->staging.host[1];
   for (unsigned i = 0; i < HX__MAX_INFLIGHT; i++) has = has || stream->inflight[i].mapped;
