@@ -100,7 +100,7 @@ static hx_status check_lines_array(hx__work *w, bool of_y) {
 }
 
 /* The elements as a matrix: exactly, if they are adjacent in one direction or there is only one line; otherwise one row
- * from the first element to the last. */
+ * from the first element to the last. Not hx__lines_matrix: that has the layout of x for y too. */
 static hx__matrix elements_of(const hx__work *w, bool of_y) {
   const hx__lines *const l = &w->lines;
   const float *const p = of_y ? w->single.y : w->single.x;
@@ -108,6 +108,7 @@ static hx__matrix elements_of(const hx__work *w, bool of_y) {
   if (w->n == 1) return (hx__matrix){p, l->count, 1, line};
   if (l->count == 1) return (hx__matrix){p, w->n, 1, one};
   if (one == 1 && line >= w->n) return (hx__matrix){p, l->count, w->n, line};
+  if (line == 1 && one >= l->count) return (hx__matrix){p, w->n, l->count, one};
   return hx__lines_matrix(w, of_y);
 }
 

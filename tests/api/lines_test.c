@@ -239,6 +239,15 @@ static void check_errors(void) {
   t = hx_reduce_rows(HX_SUM, HX_F32, both.f32, 2, 2, 8, &both.value[10]);
   t.lines.stride = 3;
   CHECK_OK(hx_offload(hx, &t, NULL)); /* behind the last element */
+  static const float ones[] = {1, 1, 1, 1};
+  for (int i = 0; i < 4; i++) both.f32[14 * i] = (float)i, both.f32[14 * i + 1] = 10;
+  t = hx_reduce_rows(HX_DOT, HX_F32, ones, 2, 4, 1, &both.value[2]); /* x by rows, y by columns with gaps of 12 */
+  t.lines.y = both.f32, t.lines.y_line_stride = 1, t.lines.y_stride = 14;
+  t.lines.n = 3;
+  CHECK_OK(hx_offload(hx, &t, NULL));
+  CHECK(both.value[2].f32 == 3 && both.value[3].f32 == 30, "%g and %g", both.value[2].f32, both.value[3].f32);
+  t.lines.out = &both.value[6]; /* with elements 14 and 15 for it to share */
+  REFUSED();
   t = hx_reduce_rows(HX_SUM, HX_F32, x, 1, 1, 0, out);
   t.lines.stride = t.lines.line_stride = 0; /* not used */
   CHECK_OK(hx_offload(hx, &t, NULL));
