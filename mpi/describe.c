@@ -152,6 +152,7 @@ static hx__mpi_operand operand(const hx__mpi_product *p, const matrix *x, bool i
                            .across = is_a ? p->column : p->row,
                            .along_step = is_a ? 1 : p->columns,
                            .across_step = is_a ? p->columns : 1,
+                           .by_lines = are_columns,
                            .is_transposed = is_transposed};
 }
 

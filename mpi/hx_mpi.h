@@ -62,10 +62,11 @@ HX_API hx_status hx_mpi_reduce(MPI_Comm comm, hx_context *hx, const hx_task *par
  * All ranks pass the same arguments, apart from memory, CTXT and LLD. The memory stays the caller's. Elements of C
  * that are not in the submatrix are not written, nor are gaps. The submatrices may be of one matrix, if that of C has
  * no element in common with the others. alpha == 0 or k == 0: A and B are not read and may be NULL. beta == 0: the
- * old C is not read. Each rank needs memory for up to 1024 rows and columns of its part of C, and if beta is not 0 for
- * up to another part of C; up to 64 MiB of that are kept for the next product. If A (B) is transposed, or its rows
- * (columns) are not dealt out as those of C are, it needs memory for another part of A (B), and twice for what it has
- * of 512 of its rows or columns, or of a block for each rank if that is more.
+ * old C is not read. Each rank needs memory for up to 1024 rows and columns of its part of C, or up to 64 MiB for more
+ * of them if the grid has more than two rows or columns, and if beta is not 0 for up to another part of C; up to 64 MiB
+ * of all this are kept for the next product. If A (B) is transposed, or its rows (columns) are not dealt out as those
+ * of C are, it needs memory for another part of A (B), and twice for what it has of 512 of its rows or columns, or of a
+ * block for each rank if that is more.
  * HX_INVALID_ARGUMENT: MPI is not initialized, or is finalized; grid is MPI_COMM_NULL or an intercommunicator (these
  *   are returned on this rank alone); grid has no Cartesian topology of two dimensions; hx, a descriptor or the
  *   memory of a part with elements is NULL; transa or transb is no letter of N, T and C; m, n or k is negative; a

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * SUMMA: for each panel of k, the columns of op(A) go along the rows of the grid and the rows of op(B) along its
  * columns, and each rank adds their product to its part of C. The panels are those of hx's arithmetic, so the chain
- * of roundings of an element is that of one machine. While a panel is multiplied the next one is on its way. */
+ * of roundings of an element is that of one machine. While a panel is multiplied the next ones are on their way: with
+ * as many as a tree of ranks has levels, from as many roots, each rank has something to send all the time. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,14 +14,18 @@
 
 #define LINE ((size_t)16) /* floats of a cache line, at which buffers begin */
 
-/* Two panels of A and of B, and the requests for the one that is on its way. An operand in place has no buffers. */
+enum { MOST_SLOTS = 32 }; /* more than a tree of INT_MAX ranks has levels */
+
+/* A slot has the buffers of one panel, and the requests while it is on its way. Panel i has slot i modulo their number.
+ * Operands in place have no buffers. */
 typedef struct panels {
   size_t count, lines; /* lines: of each but the last */
-  float *a[2], *b[2];
+  size_t slots, started;
+  float *a, *b, *sums;       /* sums: in the shape of C without gaps; NULL: C itself */
+  size_t a_floats, b_floats; /* of each slot */
+  float *memory;             /* of all of these */
   MPI_Request *requests;
-  int requested;
-  float *sums;   /* in the shape of C without gaps; NULL: C itself */
-  float *memory; /* of all of these */
+  int most_requests, requested[MOST_SLOTS]; /* of each slot */
 } panels;
 
 static void free_panels(panels *p) {
@@ -33,61 +38,90 @@ static size_t width(const hx__mpi_product *p) { return hx__mpi_count(&p->n, p->n
 
 /* One panel if no line is sent: hx has the same panels. */
 static size_t most_lines(const hx__mpi_product *p) {
-  return p->k < HX__MPI_PANEL || (hx__mpi_is_in_place(&p->a) && hx__mpi_is_in_place(&p->b)) ? p->k : HX__MPI_PANEL;
+  return p->k < HX__MPI_PANEL || (p->a.is_in_place && p->b.is_in_place) ? p->k : HX__MPI_PANEL;
 }
 static size_t panel_lines(const hx__mpi_product *p, const panels *w, size_t first) {
   return p->k - first < w->lines ? p->k - first : w->lines;
 }
 
-/* The lengths of the buffers of an operand, in floats: for as many panels as there are, or two. */
-static void measure_buffers(const hx__mpi_operand *o, const panels *w, size_t length, size_t floats[2]) {
-  for (size_t i = 0; i < 2; i++) floats[i] = i < w->count && !hx__mpi_is_in_place(o) ? w->lines * length : 0;
+static size_t buffer_floats(const hx__mpi_operand *o, const panels *w, size_t length) {
+  return o->is_in_place ? 0 : (w->lines * length + LINE - 1) / LINE * LINE;
+}
+
+/* One for the panel that is multiplied, and one for each level of the larger tree, if the memory is kept for so many.
+ */
+static size_t count_slots(const hx__mpi_product *p, const panels *w) {
+  const int ranks = p->rows > p->columns ? p->rows : p->columns;
+  const size_t floats = w->a_floats + w->b_floats;
+  size_t slots = 2;
+  while ((size_t)1 << (slots - 1) < (size_t)ranks && (slots + 1) * floats <= HX__MPI_MOST_KEPT / sizeof(float)) slots++;
+  return slots < w->count ? slots : w->count;
 }
 
 static hx_status allocate(const hx__mpi_product *p, panels *w) {
-  enum { A = 0, B = 2, SUMS = 4, PARTS = 5 };
-  size_t floats[PARTS] = {0}, all = 0;
-  *w = (panels){.requests = malloc((size_t)(p->rows + p->columns) * sizeof(MPI_Request)), .lines = most_lines(p)};
+  *w = (panels){.lines = most_lines(p), .most_requests = p->rows + p->columns};
   w->count = (p->k + w->lines - 1) / w->lines;
-  measure_buffers(&p->a, w, height(p), floats + A);
-  measure_buffers(&p->b, w, width(p), floats + B);
+  w->a_floats = buffer_floats(&p->a, w, height(p));
+  w->b_floats = buffer_floats(&p->b, w, width(p));
+  w->slots = count_slots(p, w);
   const bool keeps_c = p->beta != 0 && w->count > 1; /* the old C is needed to the end */
-  if (keeps_c) floats[SUMS] = height(p) * width(p);
-  for (size_t i = 0; i < PARTS; i++) all += floats[i] = (floats[i] + LINE - 1) / LINE * LINE;
-  w->memory = hx__mpi_memory_take(all);
+  const size_t sums = keeps_c ? height(p) * width(p) : 0;
+  w->requests = malloc(w->slots * (size_t)w->most_requests * sizeof *w->requests);
+  w->memory = hx__mpi_memory_take(w->slots * (w->a_floats + w->b_floats) + sums);
   if (!w->requests || !w->memory) return hx__mpi_fail(HX_OUT_OF_MEMORY, "no memory for panels of A and B");
-  float *next = w->memory;
-  for (size_t i = 0; i < 2; next += floats[A + i], i++) w->a[i] = next;
-  for (size_t i = 0; i < 2; next += floats[B + i], i++) w->b[i] = next;
-  w->sums = keeps_c ? next : NULL;
+  w->a = w->memory;
+  w->b = w->a + w->slots * w->a_floats;
+  w->sums = keeps_c ? w->b + w->slots * w->b_floats : NULL;
   return HX_OK;
+}
+
+static float *a_of(const panels *w, size_t panel) { return w->a + panel % w->slots * w->a_floats; }
+static float *b_of(const panels *w, size_t panel) { return w->b + panel % w->slots * w->b_floats; }
+static MPI_Request *requests_of(const panels *w, size_t panel) {
+  return w->requests + panel % w->slots * (size_t)w->most_requests;
 }
 
 static bool start_one(const hx__mpi_product *p, panels *w, const hx__mpi_operand *o, const hx__mpi_cyclic *users,
                       size_t panel, float *buffer) {
   const size_t first = panel * w->lines;
-  return hx__mpi_is_in_place(o) ||
-         hx__mpi_panel_start(&p->team, o, users, first, panel_lines(p, w, first), buffer, w->requests, &w->requested);
+  return o->is_in_place || hx__mpi_panel_start(&p->team, o, users, first, panel_lines(p, w, first), buffer,
+                                               requests_of(w, panel), &w->requested[panel % w->slots]);
 }
 
-/* Panel number `panel` into the buffers with its parity. */
-static bool start(const hx__mpi_product *p, panels *w, size_t panel) {
-  w->requested = 0;
-  return start_one(p, w, &p->a, &p->n, panel, w->a[panel % 2]) && start_one(p, w, &p->b, &p->m, panel, w->b[panel % 2]);
+/* Starts the panels before `end` that have not been started. */
+static bool start(const hx__mpi_product *p, panels *w, size_t end) {
+  for (; w->started < w->count && w->started < end; w->started++) {
+    const size_t panel = w->started;
+    w->requested[panel % w->slots] = 0;
+    if (!start_one(p, w, &p->a, &p->n, panel, a_of(w, panel)) || !start_one(p, w, &p->b, &p->m, panel, b_of(w, panel)))
+      return false;
+  }
+  return true;
 }
 
-static hx__mpi_panel panel_of(const hx__mpi_operand *o, const float *buffer, size_t length, size_t first) {
-  return hx__mpi_is_in_place(o) ? hx__mpi_panel_in_place(o, first) : (hx__mpi_panel){buffer, length, true};
+/* A tree passes on the panels that follow only while MPI is called, which may not be necessary for this one. */
+static bool wait_for(const hx__mpi_product *p, const panels *w, size_t panel) {
+  if (panel >= w->count) return true;
+  bool did = hx__mpi_wait_all(&p->team, w->requested[panel % w->slots], requests_of(w, panel));
+  for (size_t next = panel + 1; did && next < w->started; next++)
+    did = hx__mpi_move_on(&p->team, w->requested[next % w->slots], requests_of(w, next));
+  return did;
+}
+
+static hx__mpi_panel panel_of(const hx__mpi_operand *o, const float *buffer, size_t length, size_t first,
+                              size_t lines) {
+  return o->is_in_place ? hx__mpi_panel_in_place(o, first)
+                        : (hx__mpi_panel){buffer, o->by_lines ? length : lines, o->by_lines};
 }
 
 /* The product of a panel. C lies by columns, which is its transpose by rows: C' = B' A'. *event: NULL for the last
  * panel, during which nothing is on its way. */
 static hx_status multiply(hx_context *hx, const hx__mpi_product *p, const panels *w, size_t panel, hx_event **event) {
-  const size_t first = panel * w->lines;
-  const hx__mpi_panel a = panel_of(&p->a, w->a[panel % 2], height(p), first);
-  const hx__mpi_panel b = panel_of(&p->b, w->b[panel % 2], width(p), first);
+  const size_t first = panel * w->lines, lines = panel_lines(p, w, first);
+  const hx__mpi_panel a = panel_of(&p->a, a_of(w, panel), height(p), first, lines);
+  const hx__mpi_panel b = panel_of(&p->b, b_of(w, panel), width(p), first, lines);
   float *const c = w->sums ? w->sums : p->c;
-  hx_task task = hx_matmul(width(p), height(p), panel_lines(p, w, first), b.at, a.at, c);
+  hx_task task = hx_matmul(width(p), height(p), lines, b.at, a.at, c);
   task.matmul.trans_a = b.by_lines;
   task.matmul.trans_b = !a.by_lines;
   task.matmul.lda = b.ld;
@@ -104,14 +138,14 @@ static hx_status multiply(hx_context *hx, const hx__mpi_product *p, const panels
 static hx_status add_panels(hx_context *hx, const hx__mpi_product *p, panels *w, bool *all_arrived) {
   const size_t count = w->count;
   const bool is_empty = !height(p) || !width(p);
-  bool did = start(p, w, 0) && hx__mpi_wait_all(&p->team, w->requested, w->requests);
+  bool did = start(p, w, w->slots > 1 ? w->slots - 1 : 1) && wait_for(p, w, 0);
   hx_status status = HX_OK;
   for (size_t panel = 0; did && panel < count; panel++) {
     hx_event *event = NULL;
-    if (panel + 1 < count) did = start(p, w, panel + 1);
+    did = start(p, w, panel + w->slots);
     hx_status multiplied = HX_OK;
     if (status == HX_OK && !is_empty) multiplied = multiply(hx, p, w, panel, &event);
-    if (did && panel + 1 < count) did = hx__mpi_wait_all(&p->team, w->requested, w->requests);
+    if (did) did = wait_for(p, w, panel + 1);
     if (event) multiplied = hx_wait(event, NULL);
     if (did && multiplied != HX_OK) status = hx__mpi_fail_by_hx(multiplied);
   }
@@ -152,6 +186,8 @@ static hx_status multiply_all(hx_context *hx, hx__mpi_product *p) {
   hx_status status = hx__mpi_operand_move(team, &p->a, &p->m);
   if (status == HX_OK) status = hx__mpi_operand_move(team, &p->b, &p->n);
   if (status != HX_OK) return status;
+  p->a.is_in_place = hx__mpi_stays(&p->a, &p->n);
+  p->b.is_in_place = hx__mpi_stays(&p->b, &p->m);
   panels w;
   status = hx__mpi_agree(team, allocate(p, &w));
   if (status == HX_OK) {

@@ -5,8 +5,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#define MOST_KEPT ((size_t)64 << 20) /* bytes */
-
 /* A block begins with its size. Its contents begin at a cache line. */
 typedef struct block {
   _Alignas(64) size_t bytes;
@@ -34,5 +32,5 @@ float *hx__mpi_memory_take(size_t floats) {
 void hx__mpi_memory_return(float *memory) {
   if (!memory) return;
   block *const b = (block *)((char *)memory - offsetof(block, contents));
-  free(b->bytes <= MOST_KEPT ? atomic_exchange(&kept, b) : b);
+  free(b->bytes <= HX__MPI_MOST_KEPT ? atomic_exchange(&kept, b) : b);
 }

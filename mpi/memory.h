@@ -6,9 +6,11 @@
 
 #include <stddef.h>
 
+#define HX__MPI_MOST_KEPT ((size_t)64 << 20) /* bytes */
+
 /* Memory for so many floats, whose contents are undefined, or NULL. */
 float *hx__mpi_memory_take(size_t floats);
-/* Keeps it for a later call if it is not very large, else frees it. NULL: does nothing. */
+/* Keeps it for a later call if it is not more than HX__MPI_MOST_KEPT, else frees it. NULL: does nothing. */
 void hx__mpi_memory_return(float *memory);
 
 #endif

@@ -176,6 +176,7 @@ hx_status hx__mpi_operand_move(const hx__mpi_team *team, hx__mpi_operand *operan
   operand->local = operand->moved = e.moved;
   operand->line = e.after.length;
   operand->step = 1;
+  operand->by_lines = true;
   operand->lines = e.after.lines;
   operand->places = e.after.places;
   return HX_OK;

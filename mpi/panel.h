@@ -17,6 +17,8 @@ typedef struct hx__mpi_operand {
   hx__mpi_cyclic places;       /* which elements of a line are on which rank of `across` */
   MPI_Comm along, across;      /* ranks with other lines, with other elements of the same lines */
   int along_step, across_step; /* what the next rank of each adds to the rank in the team */
+  bool by_lines;               /* so its panels are, too: elements of a line are neighbours, not those of a place */
+  bool is_in_place;            /* no line has to be sent or copied */
   bool is_transposed;          /* lines are dealt out across and places along, until they have been moved */
   float *moved;                /* NULL, or what hx__mpi_operand_move allocated */
 } hx__mpi_operand;
@@ -25,22 +27,23 @@ typedef struct hx__mpi_operand {
  * Collective over the team, which agrees on the status. */
 hx_status hx__mpi_operand_move(const hx__mpi_team *team, hx__mpi_operand *operand, const hx__mpi_cyclic *places);
 
-/* A panel: element p of its line l is at[l * ld + p] if by_lines, else at[p * ld + l]. */
+/* A panel: element p of its line l is at[l * ld + p] if by_lines, else at[p * ld + l]. The layout is that of the
+ * operand, so that to copy it is to copy runs; ranks have the same one, but for operands in place. */
 typedef struct hx__mpi_panel {
   const float *at;
   size_t ld;
   bool by_lines;
 } hx__mpi_panel;
 
-/* Whether this rank has every line of its elements, so that no panel has to be sent or copied. */
-static inline bool hx__mpi_is_in_place(const hx__mpi_operand *operand) { return operand->lines.size == 1; }
+/* Whether no line has to be sent, because each rank that multiplies anything with the lines has them all. users: what
+ * each rank along multiplies them with, which may be nothing. The same on all ranks. */
+bool hx__mpi_stays(const hx__mpi_operand *operand, const hx__mpi_cyclic *users);
 
 /* The panel from line `first` on of an operand in place. */
 hx__mpi_panel hx__mpi_panel_in_place(const hx__mpi_operand *operand, size_t first);
 
 /* Starts to fill buffer with the lines [first, first + count), each with the elements of this rank, without gaps. Adds
- * up to as many requests as there are ranks along. users: what each rank along multiplies the lines with, which may be
- * nothing. */
+ * up to as many requests as there are ranks along. */
 bool hx__mpi_panel_start(const hx__mpi_team *team, const hx__mpi_operand *operand, const hx__mpi_cyclic *users,
                          size_t first, size_t count, float *buffer, MPI_Request *requests, int *requested);
 

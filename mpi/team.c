@@ -43,6 +43,11 @@ bool hx__mpi_wait_all(const hx__mpi_team *team, int count, MPI_Request *requests
   return hx__mpi_did(team, MPI_Waitall(count, requests, MPI_STATUSES_IGNORE), "MPI_Waitall");
 }
 
+bool hx__mpi_move_on(const hx__mpi_team *team, int count, MPI_Request *requests) {
+  int are_done;
+  return hx__mpi_did(team, MPI_Testall(count, requests, &are_done, MPI_STATUSES_IGNORE), "MPI_Testall");
+}
+
 static int key = MPI_KEYVAL_INVALID; /* of the attribute */
 static int key_code;
 

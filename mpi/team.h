@@ -34,6 +34,8 @@ bool hx__mpi_did(const hx__mpi_team *team, int code, const char *function);
 
 /* Waits for all requests. False after an error of MPI. */
 bool hx__mpi_wait_all(const hx__mpi_team *team, int count, MPI_Request *requests);
+/* Lets MPI pass on what it can of these requests, without waiting for them. */
+bool hx__mpi_move_on(const hx__mpi_team *team, int count, MPI_Request *requests);
 
 /* For all ranks: the status and the sentence of the lowest rank whose status is not HX_OK. */
 hx_status hx__mpi_agree(const hx__mpi_team *team, hx_status mine);

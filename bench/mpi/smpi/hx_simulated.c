@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * For simulation only: the functions of hx that libhx_mpi calls, in SimGrid's SMPI. They compute nothing. A product of
  * m x n x k takes the time of 2 m n k operations at the rate of the simulated machine, and a reduction that of its
- * bytes at READ_RATE. Results are 0. */
+ * bytes at READ_RATE. Results are 0. Panels of all ranks share their memory, so that a thousand ranks fit and SMPI does
+ * not copy them. */
 #include <simgrid/host.h>
 #include <smpi/smpi.h>
 #include <stdlib.h>
 
+#include "mpi/memory.h"
 #include "runtime/hx.h"
 
 #define READ_RATE 100e9 /* bytes/s */
@@ -70,4 +72,10 @@ hx_task hx_reduce(hx_op op, hx_type type, const void *x, size_t n, hx_value *out
 
 hx_task hx_matmul(size_t m, size_t n, size_t k, const float *a, const float *b, float *c) {
   return (hx_task){.kind = HX_MATMUL, .matmul = {.m = m, .n = n, .k = k, .a = a, .b = b, .c = c, .alpha = 1}};
+}
+
+float *hx__mpi_memory_take(size_t floats) { return SMPI_SHARED_MALLOC((floats + 1) * sizeof(float)); }
+
+void hx__mpi_memory_return(float *memory) {
+  if (memory) SMPI_SHARED_FREE(memory);
 }

@@ -15,7 +15,7 @@ trap 'rm -rf "$scratch"' EXIT
 
 # What libhx_mpi and BLACS receive is counted (count.c), and what SMPI lacks is replaced (ibcast.c).
 counted="-include bench/mpi/smpi/count.h -DMPI_Recv=counted_recv -DMPI_Irecv=counted_irecv -DMPI_Bcast=counted_bcast"
-replaced="-DMPI_Ibcast=simulated_ibcast -DMPI_Waitall=simulated_waitall -DMPI_Topo_test=simulated_topo_test"
+replaced="-DMPI_Ibcast=simulated_ibcast -DMPI_Waitall=simulated_waitall -DMPI_Testall=simulated_testall -DMPI_Topo_test=simulated_topo_test"
 
 # compile PREFIX OPTIONS FILES: each file to an object of its name.
 compile() {
@@ -29,7 +29,9 @@ compile() {
 }
 
 build() {
-  compile hx_ "-std=gnu11 -O2 -Iruntime $counted $replaced" mpi/*.c
+  for file in mpi/*.c; do
+    [ "$file" = mpi/memory.c ] || compile hx_ "-std=gnu11 -O2 -Iruntime $counted $replaced" "$file"
+  done
   compile '' "-std=gnu11 -O2 -Iruntime -Impi" "$here"/*.c
   # BLACS begins its buffers with a header, which memory that ranks share would spoil.
   blacs="-w -O1 -DAdd_ -DSMPI_NO_OVERRIDE_MALLOC -I$scalapack/BLACS/SRC $counted"
@@ -58,7 +60,7 @@ simulate() { # RANKS ARGUMENTS
   smpirun -platform "$here/cluster.xml" -hostfile "$scratch/hosts" -np "$ranks" --cfg=smpi/simulate-computation:no \
     --cfg=smpi/privatization:dlopen --cfg=smpi/shared-malloc:global --cfg=smpi/auto-shared-malloc-thresh:262144 \
     --cfg=network/model:SMPI --cfg=smpi/bw-factor:0:1 --cfg=smpi/lat-factor:0:1 --cfg=network/crosstraffic:no \
-    --cfg=smpi/wtime:0 --cfg=smpi/cpu-threshold:0 --cfg=smpi/os:0:2e-7:0 --cfg=smpi/ois:0:2e-7:0 \
+    --cfg=smpi/wtime:0 --cfg=smpi/test:0 --cfg=smpi/cpu-threshold:0 --cfg=smpi/os:0:2e-7:0 --cfg=smpi/ois:0:2e-7:0 \
     --cfg=smpi/or:0:2e-7:0 --cfg=smpi/coll-selector:default --cfg=smpi/bcast:binomial_tree --cfg=smpi/allreduce:rdb \
     --cfg=smpi/allgather:rdb --cfg=smpi/reduce:binomial --cfg=smpi/barrier:ompi_recursivedoubling \
     --log=root.thresh:warning "$scratch/scale" "$@" 2>/dev/null | grep "^$1"
@@ -69,11 +71,11 @@ simulate() { # RANKS ARGUMENTS
 product() { # SCALING PANEL BY P Q N BLOCK
   kind=$1 panel=$2
   shift 2
-  row=$(PANEL=$panel IBCAST=$broadcast simulate $(($2 * $3)) "$@")
-  echo "$kind	$panel	$row" | awk -v "broadcast=$broadcast" -F '\t' '{
+  row=$(PANEL=$panel simulate $(($2 * $3)) "$@")
+  echo "$kind	$panel	$row" | awk -F '\t' '{
     p = $4 * $5; n = $6; x = n * n * n / p; S = 3 * n * n / p; most = x ^ (2 / 3); if (S > most) S = most
     bound = 4 * n * n * ($4 + $5 - 2)
-    printf "%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t", $1, $3, $3 == "hx" ? broadcast : "binomial", p, $4, n, $7, $2
+    printf "%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t", $1, $3, $3 == "hx" ? "openmpi" : "binomial", p, $4, n, $7, $2
     printf "%s\t%.3f\t%s\t%.0f\t%s\t", $8, 2 * x / 1e12 / $8, $9, bound, bound ? sprintf("%.4f", $9 / bound) : ""
     printf "%s\t%.0f\n", $10, (p > 1) ? 4 * (2 * x / sqrt(S) + S) : 0 }'
 }
@@ -96,10 +98,6 @@ products() {
     product "$scaling" 512 hx 8 8 "$n" 64 # each rank has lines of each panel
     product "$scaling" 32 psgemm 8 8 "$n" 64
   done
-  broadcast=chain
-  for side in 16 32; do
-    product strong 512 hx "$side" "$side" 16384 512
-  done
 }
 
 sums() {
@@ -114,6 +112,5 @@ sums() {
   done
 }
 
-broadcast=openmpi
 build
 "$@"

@@ -41,7 +41,7 @@ static void product(const call *c) {
   MPI_Cart_coords(c->comm, rank, 2, at);
   size_t local[2];
   for (int i = 0; i < 2; i++) {
-    const hx__mpi_cyclic d = {c->n, (size_t)c->block, 0, at[i], c->grid[i]};
+    const hx__mpi_cyclic d = {.n = c->n, .block = (size_t)c->block, .me = at[i], .size = c->grid[i]};
     local[i] = hx__mpi_count(&d, at[i]);
   }
   const bool by_hx = strcmp(c->by, "hx") == 0;
