@@ -12,6 +12,7 @@ packages_test="$packages_test abigail-tools cmake make" # of the files that are 
 packages_test="$packages_test libblas-test python3-numpy gfortran" # tests of the BLAS
 packages_test="$packages_test chromium mandoc" # of the pages of hx-bench report, and of manual pages
 packages_test="$packages_test python3-hypothesis" # tests of the Python package
+packages_mpi='libmpich-dev libopenmpi-dev mpich openmpi-bin'
 packages_fetch='python3-venv g++ pkg-config ninja-build bison flex libdrm-dev libpciaccess-dev libexpat1-dev zlib1g-dev'
 packages_site='mkdocs'
 packages_lint="$packages_build $packages_site cmake make clang-format-14 clang-tidy-14 codespell cppcheck shellcheck"
@@ -29,7 +30,8 @@ usage: ./hx COMMAND
   bench [ARGS]            build hx and run hx-bench with ARGS (none: CPU, GPU and both)
   info                    list devices and drivers, and what is missing to use more of them
   test [--all-drivers] [BAZEL TEST ARGS]
-                          run every test; --all-drivers: also on drivers that are downloaded for it
+                          run every test; --all-drivers: also on drivers that are downloaded for it, and on ranks of
+                          Open MPI and MPICH
   faults [--all] [ARGS]   let one OpenCL call of a process fail, in every way: a tenth of the cells, or all
   soak [--minutes N]      compare random tasks, with faults, with the definition (or --seconds N)
   sanitize [--quick] [asan|tsan|msan]...
@@ -153,7 +155,7 @@ export TEST_KERNELS="$caches/hx-kernels" # tests/env.sh
 
 # Fetches the drivers that are for tests only. Sets $drivers to where they are.
 fetch_drivers() {
-  [ "$(id -u)" -ne 0 ] || need "$packages_fetch" # without it the drivers are left out, with a reason
+  [ "$(id -u)" -ne 0 ] || need "$packages_fetch $packages_mpi" # without them tests are left out, with a reason
   drivers=$caches/hx-drivers
   sh "$root/tests/drivers/fetch.sh" "$drivers"
 }

@@ -7,6 +7,7 @@
 #   pocl6   PoCL 6 with its own dynamic loader: sub-groups, unified shared memory, system SVM
 #   mesa    stubs of the kernel's part of Mesa's drivers for Intel and AMD GPUs (mesa.sh says how to use them), and
 #           rusticl of the next Debian, with its own dynamic loader
+#   mpi4py  no driver: Python's MPI over Open MPI and over MPICH; Debian's works over Open MPI alone
 set -eu
 umask 022
 here=$(dirname "$(readlink -f "$0")")
@@ -19,6 +20,7 @@ intel_files='libintelocl.so libcommon_clang.so.* cl.cfg clbltfn*.rtl cllibrary.r
 next_suite=trixie
 pocl6_packages='pocl-opencl-icd ocl-icd-libopencl1'
 mesa_packages='mesa-opencl-icd ocl-icd-libopencl1'
+mpi4py_packages='mpi4py==4.1.2'
 mesa_tools='mako==1.4.3 meson==1.3.2 packaging==26.4 pyyaml==6.0.4'
 
 # The wheels have 833 MB, half of it copies under other names: only the needed files are kept.
@@ -34,6 +36,11 @@ fetch_intel() {
       ln "$(readlink -f "$file")" "$result/${file##*/}" || return 1
     done
   done
+}
+
+fetch_mpi4py() {
+  python3 -m venv "$work/venv" || return 1
+  "$work/venv/bin/pip" install -q --disable-pip-version-check --no-cache-dir --target "$result" "$mpi4py_packages"
 }
 
 # apt with separate lists and a separate status file, for the suite after this Debian: nothing is installed.
@@ -114,6 +121,7 @@ case $(uname -m) in
     fetch intel
     fetch pocl6
     fetch mesa
+    fetch mpi4py
     ;;
   *) echo "hx: the drivers for tests only are fetched on x86-64 alone" ;;
 esac
