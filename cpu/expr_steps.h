@@ -40,36 +40,62 @@ struct step {
 #define STEP_BEGIN_QK const v_u32 q = v_broadcast(s->q.bits)
 
 #define STEP_EACH(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7)
-#define STEP_NEXT return s[1].run(s + 1, at, a0, a1, a2, a3, a4, a5, a6, a7)
+#define STEP_FIND_NEXT      \
+  step_fn *next = s[1].run; \
+  __asm__ volatile("" : "+r"(next)) /* early, so that the jump does not wait for it */
+#define STEP_NEXT return next(s + 1, at, a0, a1, a2, a3, a4, a5, a6, a7)
+
+/* What is loaded is loaded in the order in which it lies in memory: a compiler that begins with the last vector,
+ * because that is the last argument of the next step, makes hardware prefetch less. */
+#define STEP_ORDER_A(v)
+#define STEP_ORDER_PK(v)
+#define STEP_ORDER_QK(v)
+#define STEP_ORDER_PM(v) IN_ORDER(v)
+#define STEP_ORDER_QM(v) IN_ORDER(v)
+#define STEP_1_AT(i, name, X)      \
+  a##i = expr_##name(STEP_##X(i)); \
+  STEP_ORDER_##X(a##i)
+#define STEP_2_AT(i, name, X, Y)                \
+  a##i = expr_##name(STEP_##X(i), STEP_##Y(i)); \
+  STEP_ORDER_##X(a##i);                         \
+  STEP_ORDER_##Y(a##i)
+#define STEP_3_AT(i, name, Y, Z)                      \
+  a##i = expr_##name(a##i, STEP_##Y(i), STEP_##Z(i)); \
+  STEP_ORDER_##Y(a##i);                               \
+  STEP_ORDER_##Z(a##i)
+#define STEP_EACH_AT(AT, ...) \
+  AT(0, __VA_ARGS__);         \
+  AT(1, __VA_ARGS__);         \
+  AT(2, __VA_ARGS__);         \
+  AT(3, __VA_ARGS__);         \
+  AT(4, __VA_ARGS__);         \
+  AT(5, __VA_ARGS__);         \
+  AT(6, __VA_ARGS__);         \
+  AT(7, __VA_ARGS__)
 
 /* A step with one, two or three operands. */
-#define STEP_1(name, form, X)                                                                    \
-  static void step_##name##_##form(STEP_ARGS) {                                                  \
-    STEP_BEGIN_##X;                                                                              \
-    a0 = expr_##name(STEP_##X(0)), a1 = expr_##name(STEP_##X(1)), a2 = expr_##name(STEP_##X(2)), \
-    a3 = expr_##name(STEP_##X(3)), a4 = expr_##name(STEP_##X(4)), a5 = expr_##name(STEP_##X(5)), \
-    a6 = expr_##name(STEP_##X(6)), a7 = expr_##name(STEP_##X(7));                                \
-    STEP_NEXT;                                                                                   \
+#define STEP_1(name, form, X)                   \
+  static void step_##name##_##form(STEP_ARGS) { \
+    STEP_FIND_NEXT;                             \
+    STEP_BEGIN_##X;                             \
+    STEP_EACH_AT(STEP_1_AT, name, X);           \
+    STEP_NEXT;                                  \
   }
-#define STEP_2(name, form, X, Y)                                                            \
-  static void step_##name##_##form(STEP_ARGS) {                                             \
-    STEP_BEGIN_##X;                                                                         \
-    STEP_BEGIN_##Y;                                                                         \
-    a0 = expr_##name(STEP_##X(0), STEP_##Y(0)), a1 = expr_##name(STEP_##X(1), STEP_##Y(1)), \
-    a2 = expr_##name(STEP_##X(2), STEP_##Y(2)), a3 = expr_##name(STEP_##X(3), STEP_##Y(3)), \
-    a4 = expr_##name(STEP_##X(4), STEP_##Y(4)), a5 = expr_##name(STEP_##X(5), STEP_##Y(5)), \
-    a6 = expr_##name(STEP_##X(6), STEP_##Y(6)), a7 = expr_##name(STEP_##X(7), STEP_##Y(7)); \
-    STEP_NEXT;                                                                              \
+#define STEP_2(name, form, X, Y)                \
+  static void step_##name##_##form(STEP_ARGS) { \
+    STEP_FIND_NEXT;                             \
+    STEP_BEGIN_##X;                             \
+    STEP_BEGIN_##Y;                             \
+    STEP_EACH_AT(STEP_2_AT, name, X, Y);        \
+    STEP_NEXT;                                  \
   }
-#define STEP_3(name, form, Y, Z)                                                                    \
-  static void step_##name##_##form(STEP_ARGS) {                                                     \
-    STEP_BEGIN_##Y;                                                                                 \
-    STEP_BEGIN_##Z;                                                                                 \
-    a0 = expr_##name(a0, STEP_##Y(0), STEP_##Z(0)), a1 = expr_##name(a1, STEP_##Y(1), STEP_##Z(1)), \
-    a2 = expr_##name(a2, STEP_##Y(2), STEP_##Z(2)), a3 = expr_##name(a3, STEP_##Y(3), STEP_##Z(3)), \
-    a4 = expr_##name(a4, STEP_##Y(4), STEP_##Z(4)), a5 = expr_##name(a5, STEP_##Y(5), STEP_##Z(5)), \
-    a6 = expr_##name(a6, STEP_##Y(6), STEP_##Z(6)), a7 = expr_##name(a7, STEP_##Y(7), STEP_##Z(7)); \
-    STEP_NEXT;                                                                                      \
+#define STEP_3(name, form, Y, Z)                \
+  static void step_##name##_##form(STEP_ARGS) { \
+    STEP_FIND_NEXT;                             \
+    STEP_BEGIN_##Y;                             \
+    STEP_BEGIN_##Z;                             \
+    STEP_EACH_AT(STEP_3_AT, name, Y, Z);        \
+    STEP_NEXT;                                  \
   }
 
 /* All forms of an operation. */
@@ -103,6 +129,7 @@ STEP_1(LOAD, K, PK)
 
 #define STEP_STORE(i) *(v_u32_unaligned *)(p + (i)*HX__V_BYTES) = a##i;
 static void step_SAVE_M(STEP_ARGS) {
+  STEP_FIND_NEXT;
   char *const p = s->p.begin + (at & s->p_moves);
   STEP_EACH(STEP_STORE)
   STEP_NEXT;

@@ -74,8 +74,11 @@ INLINED e_u32 e_broadcast(uint32_t b) { return b - (e_u32){0}; }
  * only two loads per cycle. */
 #if defined(__x86_64__)
 #define ONCE(v) __asm__("" : "+v"(v))
+#define IN_ORDER(v) \
+  __asm__ volatile("" : "+v"(v)) /* Values that are marked so are computed in the order of the marks. */
 #else
 #define ONCE(v) __asm__("" : "+w"(v))
+#define IN_ORDER(v) __asm__ volatile("" : "+w"(v))
 #endif
 
 /* Marks an index that is added to many pointers. The compiler must not add it to them ahead of the loads, because there
