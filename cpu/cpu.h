@@ -103,9 +103,10 @@ typedef struct hx__cpu_kernels {
   void (*store)(const float *t, size_t ldt, size_t m, size_t n, float *c, size_t ldc, float beta, bool distant);
 
   /* Computes an expression of n elements of each row: out[r * ld + i] = f(inputs[0][r * ld + i], ...). parameters:
-   * their bits. out may be an input, but not overlap one otherwise. Needs 28 KiB of stack. */
+   * their bits. out may be an input, but not overlap one otherwise. past_caches: it is faster to store out in memory at
+   * once. Needs 28 KiB of stack. */
   void (*evaluate)(const hx__expr_code *code, const void *const *inputs, const uint32_t *parameters, size_t n,
-                   size_t rows, size_t ld, void *out);
+                   size_t rows, size_t ld, bool past_caches, void *out);
 } hx__cpu_kernels;
 
 /* Whether loops over memory should prefetch. The reductions are faster if they do on AMD's cores (Zen 4), and equally

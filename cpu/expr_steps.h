@@ -157,6 +157,23 @@ static void step_END_F_A(STEP_ARGS) {
   STEP_EACH(STEP_STORE)
 }
 
+/* The same past the caches. out is aligned to a vector. */
+#define STEP_STORE_PAST(i) PAST_CACHES(p + (i)*HX__V_BYTES, (v_f32)a##i);
+static void step_END_I_past_caches(STEP_ARGS) {
+  char *const p = s->p.begin + (at & s->p_moves);
+  STEP_EACH(STEP_STORE_PAST)
+}
+static void step_END_F_past_caches(STEP_ARGS) {
+  const v_f32 sum =
+      (((v_f32)a0 + (v_f32)a1) + ((v_f32)a2 + (v_f32)a3)) + (((v_f32)a4 + (v_f32)a5) + ((v_f32)a6 + (v_f32)a7));
+  char *const p = s->p.begin + (at & s->p_moves);
+  if (__builtin_expect(v_has_nan(sum), 0)) {
+    step_END_F_with_nans(s, at, a0, a1, a2, a3, a4, a5, a6, a7);
+    return;
+  }
+  STEP_EACH(STEP_STORE_PAST)
+}
+
 #define STEP_ROW_1(name) [HX__FORM_A] = step_##name##_A
 #define STEP_ROW_2(name)                                                                                \
   [HX__FORM_AM] = step_##name##_AM, [HX__FORM_AK] = step_##name##_AK, [HX__FORM_MA] = step_##name##_MA, \
@@ -250,23 +267,42 @@ static bool step_may_repeat(const hx__expr_code *code, const step_arrays *arrays
   return true;
 }
 
+/* Stores the row's whole groups that begin where out is aligned, and returns where they end. Groups before and after
+ * them are computed in part twice, so that all stores past the caches fill whole lines. */
+static size_t step_run_past_caches(const hx__expr_code *code, const char *out, step *steps, size_t begin, size_t end) {
+  step *const last = &steps[code->steps - 1];
+  step_fn *const plain = last->run;
+  size_t at = begin + (0 - (uintptr_t)(out + begin)) % HX__V_BYTES;
+  if (at != begin) step_run(steps, begin);
+  last->run = plain == step_END_F_A ? step_END_F_past_caches : step_END_I_past_caches;
+  for (; at + STEP_BYTES <= end; at += STEP_BYTES) step_run(steps, at);
+  last->run = plain;
+  return at;
+}
+
+#define STEP_LEAST_PAST_CACHES (16 * STEP_BYTES) /* the bytes of a row for which two more groups are not too many */
+
 static void evaluate(const hx__expr_code *code, const void *const *inputs, const uint32_t *parameters, size_t n,
-                     size_t rows, size_t ld, void *out) {
+                     size_t rows, size_t ld, bool past_caches, void *out) {
   char temporaries[HX__EXPR_TEMPORARIES * STEP_BYTES] __attribute__((aligned(HX__V_BYTES)));
   step steps[HX__EXPR_STEPS];
   const size_t bytes = n * sizeof(uint32_t), whole = bytes - bytes % STEP_BYTES;
   step_arrays arrays = {.parameters = parameters, .temporaries = temporaries, .out = out};
   for (unsigned i = 0; i < code->inputs; i++) arrays.input[i] = inputs[i];
-  const bool copies = bytes > whole && !(whole && step_may_repeat(code, &arrays));
+  const bool repeats = whole && step_may_repeat(code, &arrays), copies = bytes > whole && !repeats;
+  const bool past = past_caches && repeats && bytes >= STEP_LEAST_PAST_CACHES;
   for (size_t row = 0; row < rows; row++) {
     const size_t begin = row * ld * sizeof(uint32_t);
     if (whole && (row == 0 || copies)) step_bind(code, &arrays, steps);
-    for (size_t at = begin; at < begin + whole; at += STEP_BYTES) step_run(steps, at);
+    size_t at = begin;
+    if (past) at = step_run_past_caches(code, arrays.out, steps, begin, begin + bytes);
+    for (; at + STEP_BYTES <= begin + bytes; at += STEP_BYTES) step_run(steps, at);
     if (copies)
       step_run_rest(code, &arrays, steps, begin + whole, bytes - whole);
-    else if (bytes > whole)
+    else if (at < begin + bytes)
       step_run(steps, begin + bytes - STEP_BYTES); /* Some elements are computed twice: faster than copies. */
   }
+  if (past) v_past_caches_end();
   step_leave_vectors();
 }
 

@@ -67,6 +67,24 @@ INLINED void ask_ahead(const element *leaf, size_t at, size_t count) {
 
 INLINED v_u32 v_load(const void *p) { return *(const v_u32_unaligned *)p; }
 INLINED e_u32 e_load(const void *p) { return *(const e_u32_unaligned *)p; }
+/* Stores past the caches, at a multiple of HX__V_BYTES, where there are such stores. v_past_caches_end comes after
+ * them, before another thread may read what they have stored. */
+#if defined(__x86_64__)
+#if defined(__clang__)
+#define PAST_CACHES(p, v) __builtin_nontemporal_store(v, (v_f32 *)(p))
+#elif HX__V_BYTES == 64
+#define PAST_CACHES(p, v) __builtin_ia32_movntps512((float *)(p), v)
+#elif HX__V_BYTES == 32
+#define PAST_CACHES(p, v) __builtin_ia32_movntps256((float *)(p), v)
+#else
+#define PAST_CACHES(p, v) __builtin_ia32_movntps((float *)(p), v)
+#endif
+INLINED void v_past_caches_end(void) { __builtin_ia32_sfence(); }
+#else
+#define PAST_CACHES(p, v) (void)(*(v_f32 *)(p) = (v))
+INLINED void v_past_caches_end(void) {}
+#endif
+
 INLINED v_u32 v_broadcast(uint32_t b) { return b - (v_u32){0}; }
 INLINED e_u32 e_broadcast(uint32_t b) { return b - (e_u32){0}; }
 

@@ -43,14 +43,14 @@ LOOP clip(const float *restrict x, const float *restrict y, float a, float *rest
 }
 
 static const struct {
-  const char *name, *text;
+  const char *name, *inputs, *text;
   loop *loop;
 } rows[] = {
-    {"scale", "a * x", scale},
-    {"saxpy", "a * x + y", saxpy},
-    {"distance", "fabsf(x - y)", distance},
-    {"polynomial", "((((a * x + 0.2f) * x + 0.3f) * x + 0.4f) * x + 0.5f) * x + 0.6f", polynomial},
-    {"clip", "x > a ? a : x < 0.0f ? 0.0f : x", clip},
+    {"scale", "float x", "a * x", scale},
+    {"saxpy", "float x, float y", "a * x + y", saxpy},
+    {"distance", "float x, float y", "fabsf(x - y)", distance},
+    {"polynomial", "float x", "((((a * x + 0.2f) * x + 0.3f) * x + 0.4f) * x + 0.5f) * x + 0.6f", polynomial},
+    {"clip", "float x", "x > a ? a : x < 0.0f ? 0.0f : x", clip},
 };
 
 typedef struct arrays {
@@ -71,7 +71,7 @@ static void run_loop(loop *l, const arrays *a, size_t n, int threads) {
 }
 
 static void time_one(hx_context *hx, size_t row, const arrays *a, size_t n, int threads, int rounds) {
-  const hx_kernel_source source = {.text = rows[row].text, .inputs = "float x, float y", .parameters = "float a"};
+  const hx_kernel_source source = {.text = rows[row].text, .inputs = rows[row].inputs, .parameters = "float a"};
   const void *const inputs[] = {a->x, a->y};
   const hx_value parameter = {.f32 = 0.7f};
   const size_t repeats = n < ROUND_ELEMENTS ? ROUND_ELEMENTS / n : 1;

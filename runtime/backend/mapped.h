@@ -6,9 +6,10 @@
 #include "cpu/cpu.h"
 #include "runtime/task/task.h"
 
-/* Computes elements, counted row by row. to: where they are stored one after the other; NULL: to the result of a map.
- */
-void hx__map_elements(const hx__cpu_kernels *kernels, const hx__work *work, hx__elements elements, uint32_t *to);
+/* Computes elements, counted row by row. past_caches: as for evaluate. to: where they are stored one after the other;
+ * NULL: to the result of a map. */
+void hx__map_elements(const hx__cpu_kernels *kernels, const hx__work *work, hx__elements elements, bool past_caches,
+                      uint32_t *to);
 
 /* Stores the slots of a chunk of a map-reduce, with or without lines, in slots[0] and on; those of each further field
  * work->slices after those of the field before. leaf: room for HX__LEAF elements, aligned to 64 bytes. */

@@ -283,6 +283,13 @@ static void compute_map_reduction(cpu_stream *stream, const hx__request *request
   if (hx__slots_are_values(w)) hx__join_ones(w->fields->op, w->fields->type, slots, hx__chunk_slots(w, chunk));
 }
 
+/* Whether the arrays of a map are too large for the caches, so that its result would leave them before anyone reads it.
+ * Only on cores on which it was measured (docs/measurements/user-kernels-stores.tsv). */
+static bool stores_past_caches(const cpu_stream *stream, const hx__work *w) {
+  const size_t l3 = hx__topo_get()->l3_bytes;
+  return stream->prefetches && w->units > (l3 ? l3 : USUAL_L3_BYTES) / sizeof(uint32_t) / (w->kernel->expr.inputs + 1u);
+}
+
 static hx__outcome cpu_begin(hx__stream *stream, const hx__request *request) {
   (void)stream;
   (void)request;
@@ -302,7 +309,8 @@ static hx__outcome cpu_submit(hx__stream *base, const hx__request *request, hx__
   else if (request->work->matmul)
     compute_product(stream, request, hx__chunk_gemm(request->work, chunk), 0);
   else if (request->work->map)
-    hx__map_elements(stream->kernels, request->work, hx__elements_of(request->work, chunk), NULL);
+    hx__map_elements(stream->kernels, request->work, hx__elements_of(request->work, chunk),
+                     stores_past_caches(stream, request->work), NULL);
   else if (request->work->kernel)
     compute_map_reduction(stream, request, chunk);
   else if (request->work->by_lines)

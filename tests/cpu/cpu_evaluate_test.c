@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Expressions of every ISA that this CPU has, stored past the caches: the same bits as without, for lengths around the
+ * least one for which that is done, any 4-byte alignment, rows with gaps, NaN, in place, and results that begin or end
+ * at a page that may not be touched. Usage: cpu_evaluate_test [seed] */
+#include "cpu/cpu.h"
+#include "reference/data.h"
+#include "runtime/expr/compile.h"
+#include "tests/check.h"
+#include "tests/cpu_memory.h"
+
+enum { MOST_ROWS = 3, MOST_N = 2100, GAP = 5, ALIGNMENTS = 17 };
+#define MOST_ELEMENTS ((size_t)MOST_ROWS * (MOST_N + GAP) + ALIGNMENTS)
+
+static const hx_kernel_source sources[] = {
+    {.text = "a * x + y", .inputs = "float x, float y", .parameters = "float a"},
+    {.text = "x > 0 ? x - y : -y", .inputs = "int x, int y"},
+};
+
+typedef struct evaluation {
+  const hx__cpu_kernels *cpu;
+  const hx__expr_code *code;
+  const void *inputs[2];
+  size_t n, rows, ld;
+} evaluation;
+
+static void evaluate(const evaluation *e, bool past_caches, uint32_t *out) {
+  const uint32_t parameters[] = {0x3fc00000u};
+  e->cpu->evaluate(e->code, e->inputs, parameters, e->n, e->rows, e->ld, past_caches, out);
+}
+
+/* out: room for the elements from the first to the last, and no more. */
+static void check(const evaluation *e, uint32_t *out, const char *where) {
+  static uint32_t want[MOST_ELEMENTS];
+  const size_t all = (e->rows - 1) * e->ld + e->n;
+  for (size_t i = 0; i < all; i++) want[i] = out[i] = 0x5a5a5a5au; /* gaps stay */
+  evaluate(e, false, want);
+  evaluate(e, true, out);
+  CHECK(memcmp(want, out, all * sizeof *out) == 0, "isa %d: %zu rows of %zu, %s", (int)e->cpu->isa, e->rows, e->n,
+        where);
+}
+
+static void check_in_place(const evaluation *e, uint32_t *out) {
+  static uint32_t want[MOST_ELEMENTS];
+  const size_t all = (e->rows - 1) * e->ld + e->n;
+  evaluation own = *e;
+  memcpy(want, e->inputs[0], all * sizeof *want);
+  memcpy(out, e->inputs[0], all * sizeof *out);
+  own.inputs[0] = want;
+  evaluate(&own, false, want);
+  own.inputs[0] = out;
+  evaluate(&own, true, out);
+  CHECK(memcmp(want, out, all * sizeof *out) == 0, "isa %d: %zu in place", (int)e->cpu->isa, e->n);
+}
+
+static void check_shapes(evaluation e, guarded memory) {
+  static const size_t sizes[] = {1, 511, 512, 513, 1023, 1024, 1025, 1100, 2047, 2048, 2049, 2065, MOST_N};
+  for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
+    for (e.rows = 1; e.rows <= MOST_ROWS; e.rows++)
+      for (size_t shift = 0; shift < ALIGNMENTS; shift++) {
+        e.n = sizes[s];
+        e.ld = e.n + (shift % 2 ? GAP : 0);
+        check(&e, (uint32_t *)(void *)memory.first + shift, "from the first page");
+        check(&e, (uint32_t *)(void *)memory.end - ((e.rows - 1) * e.ld + e.n) - shift, "to the last page");
+        check_in_place(&e, (uint32_t *)(void *)memory.first + shift);
+      }
+}
+
+int main(int argc, char **argv) {
+  const uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 0) : 1;
+  static uint32_t x[MOST_ELEMENTS], y[MOST_ELEMENTS];
+  const guarded memory = guarded_make(MOST_ELEMENTS * sizeof *x);
+  for (int s = 0; s < 2; s++) {
+    hx__expr e;
+    hx__expr_code code;
+    CHECK(hx__expr_compile(&sources[s], &e) == HX_OK && !hx__expr_code_of(&e, &code), "%s", hx_error_detail());
+    for (int special = 0; special < 2; special++) {
+      data_fill(HX_F32, special ? DATA_NAN : DATA_SIGNED, seed, x, MOST_ELEMENTS);
+      data_fill(HX_F32, DATA_SIGNED, seed + 1, y, MOST_ELEMENTS);
+      for (hx__isa isa = HX__ISA_SSE2; isa < HX__ISAS; isa++)
+        if (hx__cpu_kernels_for(isa))
+          check_shapes((evaluation){.cpu = hx__cpu_kernels_for(isa), .code = &code, .inputs = {x, y}}, memory);
+    }
+  }
+  printf("cpu_evaluate_test: seed %llu\n", (unsigned long long)seed);
+  return checks_end("cpu_evaluate_test");
+}
