@@ -216,7 +216,7 @@ int main(int argc, char **argv) {
   for (int i = optind; i < argc; i++) add_build(argv[i]);
   const char *const threads = getenv("OMP_NUM_THREADS");
   one_thread = threads && strcmp(threads, "1") == 0;
-  printf("task\tus\tthe others' times over it: least\tmedian\t95th percentile\n");
+  printf("task\tus\tleast of the others over it\tmedian\t95th percentile\n");
   for (char text[256]; fgets(text, sizeof text, stdin);) {
     double what[MOST_WAYS][STATISTICS];
     text[strcspn(text, "\n")] = '\0';
