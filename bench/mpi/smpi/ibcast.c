@@ -102,7 +102,7 @@ static void pass_on_what_has_arrived(void) {
   }
 }
 
-/* A rank also passes on what arrives meanwhile of other broadcasts. */
+/* While a rank waits, it also passes on what arrives of other broadcasts. */
 int simulated_waitall(int n, MPI_Request *requests, MPI_Status *statuses) {
   (void)statuses;
   for (int i = 0; i < n; i++) {
