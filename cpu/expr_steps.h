@@ -135,44 +135,35 @@ static void step_SAVE_M(STEP_ARGS) {
   STEP_NEXT;
 }
 
-/* The last step stores the group and returns to the loop. */
-static void step_END_I_A(STEP_ARGS) {
-  char *const p = s->p.begin + (at & s->p_moves);
-  STEP_EACH(STEP_STORE)
-}
+/* The last step stores the group and returns to the loop: past the caches if out is aligned to a vector there. */
+#define STEP_STORE_PAST(i) PAST_CACHES(p + (i)*HX__V_BYTES, (v_f32)a##i);
+#define STEP_END_I(form, STORE)                     \
+  static void step_END_I_##form(STEP_ARGS) {        \
+    char *const p = s->p.begin + (at & s->p_moves); \
+    STEP_EACH(STORE)                                \
+  }
+STEP_END_I(A, STEP_STORE)
+STEP_END_I(past_caches, STEP_STORE_PAST)
+
 #define STEP_ONE_NAN(i) a##i = v_chosen(F_MASK(a##i, ==, a##i), a##i, v_broadcast(F_QUIET_NAN));
 static __attribute__((noinline, cold)) void step_END_F_with_nans(STEP_ARGS) {
   STEP_EACH(STEP_ONE_NAN)
   step_END_I_A(s, at, a0, a1, a2, a3, a4, a5, a6, a7);
 }
 /* A sum of a NaN is a NaN; it may also come from infinities, and then nothing is replaced. */
-static void step_END_F_A(STEP_ARGS) {
-  const v_f32 sum =
-      (((v_f32)a0 + (v_f32)a1) + ((v_f32)a2 + (v_f32)a3)) + (((v_f32)a4 + (v_f32)a5) + ((v_f32)a6 + (v_f32)a7));
-  char *const p = s->p.begin + (at & s->p_moves);
-  if (__builtin_expect(v_has_nan(sum), 0)) {
-    step_END_F_with_nans(s, at, a0, a1, a2, a3, a4, a5, a6, a7);
-    return;
+#define STEP_END_F(form, STORE)                                                                                    \
+  static void step_END_F_##form(STEP_ARGS) {                                                                       \
+    const v_f32 sum =                                                                                              \
+        (((v_f32)a0 + (v_f32)a1) + ((v_f32)a2 + (v_f32)a3)) + (((v_f32)a4 + (v_f32)a5) + ((v_f32)a6 + (v_f32)a7)); \
+    char *const p = s->p.begin + (at & s->p_moves);                                                                \
+    if (__builtin_expect(v_has_nan(sum), 0)) {                                                                     \
+      step_END_F_with_nans(s, at, a0, a1, a2, a3, a4, a5, a6, a7);                                                 \
+      return;                                                                                                      \
+    }                                                                                                              \
+    STEP_EACH(STORE)                                                                                               \
   }
-  STEP_EACH(STEP_STORE)
-}
-
-/* The same past the caches. out is aligned to a vector. */
-#define STEP_STORE_PAST(i) PAST_CACHES(p + (i)*HX__V_BYTES, (v_f32)a##i);
-static void step_END_I_past_caches(STEP_ARGS) {
-  char *const p = s->p.begin + (at & s->p_moves);
-  STEP_EACH(STEP_STORE_PAST)
-}
-static void step_END_F_past_caches(STEP_ARGS) {
-  const v_f32 sum =
-      (((v_f32)a0 + (v_f32)a1) + ((v_f32)a2 + (v_f32)a3)) + (((v_f32)a4 + (v_f32)a5) + ((v_f32)a6 + (v_f32)a7));
-  char *const p = s->p.begin + (at & s->p_moves);
-  if (__builtin_expect(v_has_nan(sum), 0)) {
-    step_END_F_with_nans(s, at, a0, a1, a2, a3, a4, a5, a6, a7);
-    return;
-  }
-  STEP_EACH(STEP_STORE_PAST)
-}
+STEP_END_F(A, STEP_STORE)
+STEP_END_F(past_caches, STEP_STORE_PAST)
 
 #define STEP_ROW_1(name) [HX__FORM_A] = step_##name##_A
 #define STEP_ROW_2(name)                                                                                \
