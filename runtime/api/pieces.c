@@ -10,8 +10,9 @@
 
 static void compute_some(void *arg) {
   hx__pieces *const p = arg;
+  const unsigned thread = hx__cpu_pool_thread();
   uint32_t chunks = 0;
-  for (hx__chunk chunk; (chunk = hx__work_range_take_front(&p->range, p->each)).count; chunks++) p->compute(p, chunk);
+  for (hx__chunk chunk; (chunk = hx__thread_parts_take(&p->parts, thread)).count; chunks++) p->compute(p, chunk);
   atomic_fetch_add_explicit(&p->chunks, chunks, memory_order_relaxed);
 }
 
@@ -43,8 +44,7 @@ void hx__pieces_run(hx__pieces *p) {
   if (p->count == 0) return;
   const unsigned threads = threads_for(p);
   p->looks_ahead = p->elements && hx__cpu_looks_ahead(p->elements / threads);
-  p->each = each_of(p, threads);
-  hx__work_range_init(&p->range, (hx__chunk){0, p->count});
+  hx__thread_parts_init(&p->parts, (hx__chunk){0, p->count}, threads, (hx__take_size){1, 1, each_of(p, threads)});
   hx__cpu_pool_run(threads, compute_some, p);
 }
 

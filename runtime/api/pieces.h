@@ -6,7 +6,7 @@
 
 #include "runtime/api/context.h"
 #include "runtime/backend/cpu/cpu_backend.h"
-#include "runtime/sched/work_range.h"
+#include "runtime/sched/thread_parts.h"
 
 typedef struct hx__pieces {
   hx_context *hx;
@@ -19,9 +19,8 @@ typedef struct hx__pieces {
   hx__pool_state pool;
 
   /* Set while they are computed. */
-  size_t each;      /* pieces that a thread takes at a time */
   bool looks_ahead; /* Each piece prefetches for the one after it in its chunk. */
-  hx__work_range range;
+  hx__thread_parts parts;
   _Atomic uint32_t chunks; /* taken so far */
 } hx__pieces;
 
@@ -29,7 +28,7 @@ typedef struct hx__pieces {
 #define HX__PIECE_EFFORT 1024u
 
 /* Computes all pieces by as many threads as their effort is worth. May be called again with another function. Threads
- * take a few pieces at a time, so that one that has lost its core leaves the rest to the others. */
+ * take a few pieces of their part at a time, so that one that has lost its core leaves the rest to the others. */
 void hx__pieces_run(hx__pieces *pieces);
 
 /* The report of pieces that are done. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The CPU's side of a run: every thread of the pool takes slices from the front until nothing is left. Then, if a
- * device is overdue, they compute again what it has in flight. */
+ * The CPU's side of a run: the threads of the pool take slices until nothing is left. Then, if a device is overdue,
+ * they compute again what it has in flight. */
 #include "runtime/backend/cpu/cpu_backend.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/thread.h"
@@ -61,21 +61,27 @@ static size_t chunk_beside_devices(const hx__run_state *run, size_t grain) {
   return hx__run_cpu_chunk(&run->progress, view, (double)hx__now_ns());
 }
 
-/* Slices that a thread takes next: a guided part of what is left, so that the others do not wait at the end for a slow
- * core or one that another program uses. */
-static size_t chunk_for_thread(const hx__run_state *run, size_t grain) {
-  if (run->progress.devices && run->plan->policy) return chunk_beside_devices(run, grain);
+/* Slices of a product that a thread takes next: a guided part of what is left, so that the others do not wait at the
+ * end for a slow core or one that another program uses. */
+static size_t guided_chunk(const hx__run_state *run, size_t grain) {
   const size_t left = hx__work_range_left(&run->range), parts = run->plan->threads;
   if (parts <= 1) return left;
-  if (run->work->by_products) return hx__products_at_once(run->work, left, run->plan->threads);
-  if (run->cpu.equal_parts) return (run->work->slices + parts - 1) / parts;
-  if (run->work->matmul) {
-    const size_t guided = left / (2 * parts), least = run->work->slices / (LAST_PART * parts);
-    const size_t want = guided < least ? least : guided;
-    return want < grain ? grain : (want + grain - 1) / grain * grain;
-  }
-  const size_t want = left / (8 * parts), least = least_leaves(grain), most = most_leaves(grain);
-  return want < least ? least : want > most ? most : want;
+  const size_t guided = left / (2 * parts), least = run->work->slices / (LAST_PART * parts);
+  const size_t want = guided < least ? least : guided;
+  return want < grain ? grain : (want + grain - 1) / grain * grain;
+}
+
+/* How many slices a thread takes at a time of those that have a part for each thread. */
+static hx__take_size take_size_of(const hx__run_state *run, size_t grain) {
+  const hx__work *const w = run->work;
+  const size_t left = hx__work_range_left(&run->range), threads = run->plan->threads;
+  if (w->by_products) return (hx__take_size){1, 1, hx__products_at_once(w, left, run->plan->threads)};
+  if (run->cpu.equal_parts) return (hx__take_size){1, 1, (left + threads - 1) / threads};
+  return (hx__take_size){8, least_leaves(grain), most_leaves(grain)};
+}
+
+static size_t chunk_for_thread(const hx__run_state *run, size_t grain) {
+  return run->progress.devices && run->plan->policy ? chunk_beside_devices(run, grain) : guided_chunk(run, grain);
 }
 
 void hx__trace_cpu(const hx__run_state *run, uint64_t from_ns, hx__chunk chunk, uint64_t units, unsigned threads) {
@@ -87,8 +93,9 @@ void hx__trace_cpu(const hx__run_state *run, uint64_t from_ns, hx__chunk chunk, 
 }
 
 /* The next chunk of a thread; count 0: nothing is left. */
-static hx__chunk next_chunk(hx__run_state *run, size_t grain) {
+static hx__chunk next_chunk(hx__run_state *run, size_t grain, unsigned thread) {
   if (run->cpu.overdue) return hx__redo_next_part(&run->progress, run->cpu.overdue, grain, (double)hx__now_ns());
+  if (run->cpu.in_parts) return hx__thread_parts_take(&run->parts, thread);
   return hx__work_range_take_front(&run->range, chunk_for_thread(run, grain));
 }
 
@@ -106,10 +113,11 @@ static void compute_chunks(void *arg) {
   hx__stream *const stream = run->table->cpu;
   const size_t grain = hx__stream_grain(stream, run->work);
   const bool traced = run->table->trace != NULL;
+  const unsigned thread = hx__cpu_pool_thread();
   uint32_t chunks = 0;
   uint64_t units = 0, began_ns = run->progress.devices ? run->cpu.from_ns : 0;
   if (run->cpu.packed) hx__cpu_pack(run->cpu.packed);
-  for (hx__chunk chunk; (chunk = next_chunk(run, grain)).count; chunks++) {
+  for (hx__chunk chunk; (chunk = next_chunk(run, grain, thread)).count; chunks++) {
     hx__inflight *submitted;
     const uint64_t from_ns = traced ? hx__now_ns() : 0;
     stream->device->backend->submit(stream, &run->cpu.request, chunk, &submitted);
@@ -171,12 +179,25 @@ static bool choose_parts(hx__run_state *run) {
   return may_be_cut && run->cpu.equal_parts && w->slices / LEAST_EQUAL_SLICES >= threads;
 }
 
+/* Each thread gets a part of its own, except of long products, whose threads share packed panels, and beside devices
+ * that take from the same range. */
+static void cut_into_parts(hx__run_state *run) {
+  const hx__work *const w = run->work;
+  const bool shared = run->progress.devices && run->plan->policy, long_product = w->matmul && !w->by_products;
+  run->cpu.in_parts = run->plan->threads > 1 && !shared && (run->cpu.equal_parts || !long_product);
+  if (!run->cpu.in_parts) return;
+  const hx__take_size size = take_size_of(run, hx__stream_grain(run->table->cpu, w));
+  const hx__chunk all = hx__work_range_take_front(&run->range, hx__work_range_left(&run->range));
+  hx__thread_parts_init(&run->parts, all, run->plan->threads, size);
+}
+
 void hx__cpu_side(hx__run_state *run) {
   if (hx__cpu_panels(run)) return;
   run->cpu.notes_ends = choose_parts(run);
   const uint64_t from_ns = run->cpu.notes_ends ? hx__now_ns() : 0;
   run->cpu.packed = pack_ahead(run);
   run->cpu.request.packed = run->cpu.packed;
+  cut_into_parts(run);
   hx__cpu_pool_run(run->plan->threads, compute_chunks, run);
   if (run->cpu.packed) hx__cpu_pack_close(run->table->cpu, run->cpu.packed);
   if (run->cpu.notes_ends)
@@ -185,7 +206,7 @@ void hx__cpu_side(hx__run_state *run) {
 
 /* The pool computes all that is left of the overdue device's last chunk. */
 static void redo_chunk(hx__run_state *run) {
-  run->cpu.notes_ends = false;
+  run->cpu.notes_ends = run->cpu.in_parts = false;
   run->cpu.packed = NULL;
   run->cpu.request.packed = NULL;
   if (run->cpu.from_ns) run->cpu.from_ns = hx__now_ns();

@@ -6,6 +6,7 @@
 #include "runtime/run/remainder.h"
 #include "runtime/run/run.h"
 #include "runtime/sched/device_run.h"
+#include "runtime/sched/thread_parts.h"
 
 /* For each device: its chunks in flight, one that is not delivered, and the rest of a fixed part. */
 #define HX__MAX_RETURNED ((HX__MAX_INFLIGHT + 2) * HX_MAX_DEVICES)
@@ -40,6 +41,7 @@ typedef struct hx__cpu_part {
   uint64_t from_ns;                   /* when its threads began; 0: not measured */
   bool notes_ends;                    /* Threads note when they have ended, in first_ns and last_ns. */
   bool equal_parts;                   /* Each thread gets one chunk. */
+  bool in_parts;                      /* What the CPU has to compute is in `parts` of the run, not in its range. */
   _Atomic uint64_t first_ns, last_ns; /* when the first and the last thread ended */
   hx__device_run *overdue;            /* The pool computes again what this device has in flight last; NULL: none. */
   _Atomic uint32_t chunks;
@@ -66,6 +68,7 @@ struct hx__run_state {
   size_t returns; /* chunks that devices gave back; under the lock of progress */
 
   /* The members from here on are not cleared when the run begins. */
+  hx__thread_parts parts;
   hx__chunk returned[HX__MAX_RETURNED];
   hx__device_job job[HX_MAX_DEVICES];                    /* the first progress.devices are set */
   hx__array arrays[HX__PRODUCT_ARRAYS * HX_MAX_DEVICES]; /* of the devices; part of this structure, so that a product

@@ -189,7 +189,7 @@ static void begin_progress(hx__run_state *run) {
 
 hx_status hx__run(hx__device_table *table, const hx__plan *plan, const hx__work *work, hx_report *report) {
   hx__run_state run; /* 16 KB. Only the members that every call needs are cleared. */
-  memset(&run, 0, offsetof(hx__run_state, returned));
+  memset(&run, 0, offsetof(hx__run_state, parts));
   run.table = table, run.plan = plan, run.work = work;
   hx__device *const alone = sole_device(table, plan);
   const bool stays = alone && hx__memory_resident_begin(table->memory, alone, work, !plan->mandatory, &run.resident);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Every unit of work is handed out once: the two ends of a range, the blocks of a product's tail, the parts of a plan,
- * and whole calls in virtual time whose devices fail, hang and have any rate. */
+ * Every unit of work is handed out once: the two ends of a range, the parts of threads, the blocks of a product's tail,
+ * the parts of a plan, and whole calls in virtual time whose devices fail, hang and have any rate. */
 #include <math.h>
 
 #include "runtime/api/gather.h"
@@ -8,6 +8,7 @@
 #include "runtime/plan/plan.h"
 #include "runtime/plan/share.h"
 #include "runtime/run/remainder.h"
+#include "runtime/sched/thread_parts.h"
 #include "runtime/sched/work_range.h"
 #include "tests/fuzz/fuzz.h"
 #include "sim/sim.h"
@@ -32,6 +33,26 @@ static double log_spread(fuzz_input *in, double least, double most) {
   return least * pow(most / least, (double)fuzz_number(in, 2) / 65535.0);
 }
 
+/* Parts for any number of threads, which come in any order. */
+static void check_parts(fuzz_input *in) {
+  static unsigned char seen[MOST_SLICES];
+  const hx__chunk all = {fuzz_below(in, 1000), fuzz_below(in, MOST_SLICES + 1)};
+  const hx__take_size size = {1 + fuzz_below(in, 9), 1 + fuzz_below(in, 20), 1 + fuzz_below(in, MOST_SLICES)};
+  const unsigned threads = 1 + (unsigned)fuzz_below(in, 200);
+  hx__thread_parts parts;
+  hx__thread_parts_init(&parts, all, threads, size);
+  memset(seen, 0, sizeof seen);
+  for (size_t done = 0; done < all.count;) {
+    const hx__chunk c = hx__thread_parts_take(&parts, (unsigned)fuzz_below(in, threads));
+    FUZZ_CHECK(c.count && c.first >= all.first && c.first + c.count <= all.first + all.count, "%zu+%zu of %zu+%zu",
+               c.first, c.count, all.first, all.count);
+    for (size_t i = c.first - all.first; i < c.first - all.first + c.count; i++)
+      FUZZ_CHECK(!seen[i]++, "slice %zu was handed out twice", i);
+    done += c.count;
+  }
+  FUZZ_CHECK(hx__thread_parts_take(&parts, 0).count == 0, "slices are left of %zu", all.count);
+}
+
 /* A range from which chunks of any size are taken at both ends. */
 static void check_ends(fuzz_input *in) {
   hx__work_range ends;
@@ -51,6 +72,7 @@ static void check_ends(fuzz_input *in) {
     FUZZ_CHECK(hx__work_range_left(&ends) == back - front, "%zu left, not %zu", hx__work_range_left(&ends),
                back - front);
   }
+  check_parts(in);
 }
 
 /* Fills *work with a checked task of any shape. It is not returned by value, because a member may point into it. */

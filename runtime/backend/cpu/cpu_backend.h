@@ -26,6 +26,8 @@ hx__pool_state hx__cpu_pool_state(void);
 /* Calls body(arg) on each of `threads` threads (fewer if OpenMP gives fewer) in the canonical floating-point state,
  * which the caller has entered. Returns when all have returned. One thread: a plain call. */
 void hx__cpu_pool_run(unsigned threads, void (*body)(void *arg), void *arg);
+/* In body: the number of its thread, from 0. Of a plain call any number. */
+unsigned hx__cpu_pool_thread(void);
 
 /* Tells the pool of the calling thread when the first and the last of equal parts of a region ended, and whether such
  * parts have lately taken different times. */

@@ -76,6 +76,8 @@ static void run_parallel(unsigned threads, void (*body)(void *arg), void *arg) {
   if (omp_get_level() > 0) wait_policy.threads = 0; /* a nested pool ends with its region */
 }
 
+unsigned hx__cpu_pool_thread(void) { return (unsigned)omp_get_thread_num(); }
+
 void hx__cpu_pool_rerun(unsigned threads, void (*body)(void *arg), void *arg) { run_parallel(threads, body, arg); }
 
 void hx__cpu_pool_run(unsigned threads, void (*body)(void *arg), void *arg) {
