@@ -141,6 +141,11 @@ static void compute_chunks(void *arg) {
   if (run->cpu.notes_ends && chunks) note_end(run);
 }
 
+/* The pool computes. Beside devices, whose workers copy, it has no more threads than the plan says. */
+static void run_pool(hx__run_state *run) {
+  (run->progress.devices ? hx__cpu_pool_run_beside : hx__cpu_pool_run)(run->plan->threads, compute_chunks, run);
+}
+
 /* Packs the operand that all chunks share before the first chunk, if several chunks follow or it stays packed for later
  * calls. Not for a short product: moving its cache lines from core to core costs more than packing twice. */
 static hx__packed *pack_ahead(const hx__run_state *run) {
@@ -198,7 +203,7 @@ void hx__cpu_side(hx__run_state *run) {
   run->cpu.packed = pack_ahead(run);
   run->cpu.request.packed = run->cpu.packed;
   cut_into_parts(run);
-  hx__cpu_pool_run(run->plan->threads, compute_chunks, run);
+  run_pool(run);
   if (run->cpu.packed) hx__cpu_pack_close(run->table->cpu, run->cpu.packed);
   if (run->cpu.notes_ends)
     hx__cpu_pool_learn_parts(from_ns, atomic_load(&run->cpu.first_ns), atomic_load(&run->cpu.last_ns));
@@ -210,7 +215,7 @@ static void redo_chunk(hx__run_state *run) {
   run->cpu.packed = NULL;
   run->cpu.request.packed = NULL;
   if (run->cpu.from_ns) run->cpu.from_ns = hx__now_ns();
-  hx__cpu_pool_run(run->plan->threads, compute_chunks, run);
+  run_pool(run);
   run->cpu.overdue = NULL;
 }
 

@@ -27,10 +27,16 @@ static uint64_t crowded_ns(const hx__wait_policy *p) { return p->crowded_ns > no
 
 int main(void) {
   hx__wait_policy p = {0};
-  CHECK(hx__wait_policy_state(&p, now) == HX__POOL_ASLEEP, "the first call finds the pool awake");
+  CHECK(hx__wait_policy_state(&p, now, HX__BURST_NS) == HX__POOL_ASLEEP, "the first call finds the pool awake");
   p = policy_after_first_region();
-  CHECK(hx__wait_policy_state(&p, now + 99 * US) == HX__POOL_AWAKE, "asleep 99 us after a region");
-  CHECK(hx__wait_policy_state(&p, now + 99 * US + 100 * US) == HX__POOL_ASLEEP, "not asleep 100 us after a call");
+  CHECK(hx__wait_policy_state(&p, now + 999 * US, HX__BURST_NS) == HX__POOL_AWAKE, "asleep 999 us after a region");
+  CHECK(hx__wait_policy_state(&p, now + 999 * US + 1 * MS, HX__BURST_NS) == HX__POOL_ASLEEP,
+        "not asleep 1 ms after a call");
+  p = policy_after_first_region();
+  CHECK(hx__wait_policy_state(&p, now + 99 * US, HX__SHORT_BURST_NS) == HX__POOL_AWAKE,
+        "threads that sleep at once: asleep after 99 us");
+  CHECK(hx__wait_policy_state(&p, now + 99 * US + 100 * US, HX__SHORT_BURST_NS) == HX__POOL_ASLEEP,
+        "threads that sleep at once: not asleep after 100 us");
 
   p = (hx__wait_policy){0};
   CHECK(hx__wait_policy_spinning(&p, now) == 0, "threads spin without a thread pool");
@@ -48,9 +54,9 @@ int main(void) {
   do_region(&p, 5 * US, 3 * MS);
   CHECK(crowded_ns(&p) == 8 * (3 * MS - 4 * MS + 3 * MS - 10 * US), "crowded for %llu ns after the second one",
         (unsigned long long)crowded_ns(&p));
-  CHECK(hx__wait_policy_state(&p, now + 1) == HX__POOL_CROWDED, "not crowded");
+  CHECK(hx__wait_policy_state(&p, now + 1, HX__BURST_NS) == HX__POOL_CROWDED, "not crowded");
   now += 16 * MS;
-  CHECK(hx__wait_policy_state(&p, now) != HX__POOL_CROWDED, "crowded for too long");
+  CHECK(hx__wait_policy_state(&p, now, HX__BURST_NS) != HX__POOL_CROWDED, "crowded for too long");
 
   for (int i = 0; i < 100000; i++) do_region(&p, 5 * US, 1 * US);
   do_region(&p, 5 * US, 11 * MS); /* earlier regions have saved 400 ms, of which 10 count */
@@ -67,7 +73,7 @@ int main(void) {
   const uint64_t from = now;
   uint64_t waited = 0;
   for (int i = 0; now < from + 10000 * MS; i++) {
-    if (hx__wait_policy_state(&p, now) == HX__POOL_CROWDED) {
+    if (hx__wait_policy_state(&p, now, HX__BURST_NS) == HX__POOL_CROWDED) {
       now += 300 * US;
       continue;
     }

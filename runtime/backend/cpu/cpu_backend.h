@@ -26,6 +26,8 @@ hx__pool_state hx__cpu_pool_state(void);
 /* Calls body(arg) on each of `threads` threads (fewer if OpenMP gives fewer) in the canonical floating-point state,
  * which the caller has entered. Returns when all have returned. One thread: a plain call. */
 void hx__cpu_pool_run(unsigned threads, void (*body)(void *arg), void *arg);
+/* The same beside other threads that need cores: OpenMP's threads that get no part do not spin. */
+void hx__cpu_pool_run_beside(unsigned threads, void (*body)(void *arg), void *arg);
 /* In body: the number of its thread, from 0. Of a plain call any number. */
 unsigned hx__cpu_pool_thread(void);
 

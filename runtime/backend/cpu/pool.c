@@ -18,6 +18,10 @@ static _Atomic unsigned busy_threads;
 
 /* libgomp has a pool for every thread that opens parallel regions. */
 static _Thread_local hx__wait_policy wait_policy;
+static _Atomic unsigned pools;
+
+/* What hx__cpu_threads said last on this thread. */
+static _Thread_local unsigned usual_threads;
 
 static unsigned threads_configured(const hx__config *config) {
   if (config->threads) return config->threads;
@@ -36,10 +40,14 @@ unsigned hx__cpu_threads(const hx__config *config) {
   const unsigned configured = threads_configured(config), limit = (unsigned)omp_get_thread_limit();
   const unsigned threads = configured < limit ? configured : limit;
   const unsigned others = atomic_load_explicit(&busy_threads, memory_order_relaxed);
-  return others < threads ? threads - others : 1;
+  usual_threads = others < threads ? threads - others : 1;
+  return usual_threads;
 }
 
-hx__pool_state hx__cpu_pool_state(void) { return hx__wait_policy_state(&wait_policy, hx__now_ns()); }
+hx__pool_state hx__cpu_pool_state(void) {
+  const uint64_t burst_ns = hx__environment_omp_sleeps() ? HX__SHORT_BURST_NS : HX__BURST_NS;
+  return hx__wait_policy_state(&wait_policy, hx__now_ns(), burst_ns);
+}
 
 void hx__cpu_pool_learn_parts(uint64_t from_ns, uint64_t first_ns, uint64_t last_ns) {
   hx__wait_policy_learn_parts(&wait_policy, from_ns, first_ns, last_ns);
@@ -55,13 +63,25 @@ unsigned hx__cpu_pool_spinning(void) {
   return usual_team && threads <= (unsigned)omp_get_num_procs() && !hx__environment_omp_sleeps() ? threads : 0;
 }
 
-static void run_parallel(unsigned threads, void (*body)(void *arg), void *arg) {
+/* The team of a region in which `threads` work. libgomp ends the threads of a pool that a smaller team does not need,
+ * and the next larger one, of hx or of the program's own loops, waits until they are started again: hundreds of
+ * microseconds on many cores, while idle threads that spin to the end of the region cost one or two. So a team has the
+ * usual number. Not if several threads of the program call hx, whose teams together would have more threads than there
+ * are cores (docs/measurements/cpu-teams.tsv). */
+static unsigned team_for(unsigned threads) {
+  const bool alone = atomic_load_explicit(&pools, memory_order_relaxed) <= 1 && omp_get_level() == 0;
+  return alone && usual_threads > threads ? usual_threads : threads;
+}
+
+/* The first `threads` threads of the team call body. */
+static void run_parallel(unsigned threads, unsigned team, void (*body)(void *arg), void *arg) {
   const uint64_t from_ns = hx__now_ns();
   const bool measure_cpu_time = wait_policy.last_was_long; /* of the calling thread, not of the others */
   uint64_t own_ns = 0;
   unsigned team_size = 1;
-#pragma omp parallel num_threads(threads)
-  {
+  if (!wait_policy.has_run) atomic_fetch_add_explicit(&pools, 1, memory_order_relaxed);
+#pragma omp parallel num_threads(team)
+  if ((unsigned)omp_get_thread_num() < threads) {
     const uint64_t began_ns = measure_cpu_time ? hx__thread_cpu_ns() : hx__now_ns();
     const hx__fpenv was = hx__fpenv_enter();
     body(arg);
@@ -72,20 +92,32 @@ static void run_parallel(unsigned threads, void (*body)(void *arg), void *arg) {
     }
   }
   const uint64_t end_ns = hx__now_ns();
-  hx__wait_policy_learn(&wait_policy, team_size, own_ns, end_ns - from_ns, end_ns);
+  hx__wait_policy_learn(&wait_policy, team_size < threads ? team_size : threads, own_ns, end_ns - from_ns, end_ns);
+  wait_policy.threads = team_size;
   if (omp_get_level() > 0) wait_policy.threads = 0; /* a nested pool ends with its region */
 }
 
 unsigned hx__cpu_pool_thread(void) { return (unsigned)omp_get_thread_num(); }
 
-void hx__cpu_pool_rerun(unsigned threads, void (*body)(void *arg), void *arg) { run_parallel(threads, body, arg); }
+void hx__cpu_pool_rerun(unsigned threads, void (*body)(void *arg), void *arg) {
+  run_parallel(threads, threads, body, arg);
+}
 
-void hx__cpu_pool_run(unsigned threads, void (*body)(void *arg), void *arg) {
-  threads = hx__cpu_startable(threads);
+static void run_team(unsigned threads, unsigned wanted_team, void (*body)(void *arg), void *arg) {
+  const unsigned team = wanted_team > 1 ? hx__cpu_startable(wanted_team) : 1;
+  if (threads > team) threads = team;
   atomic_fetch_add_explicit(&busy_threads, threads, memory_order_relaxed);
   if (threads <= 1) /* a parallel region of one thread costs 0.3 us */
     body(arg);
   else
-    run_parallel(threads, body, arg);
+    run_parallel(threads, team, body, arg);
   atomic_fetch_sub_explicit(&busy_threads, threads, memory_order_relaxed);
+}
+
+void hx__cpu_pool_run(unsigned threads, void (*body)(void *arg), void *arg) {
+  run_team(threads, threads > 1 ? team_for(threads) : 1, body, arg);
+}
+
+void hx__cpu_pool_run_beside(unsigned threads, void (*body)(void *arg), void *arg) {
+  run_team(threads, threads, body, arg);
 }

@@ -9,9 +9,10 @@
 
 #include "runtime/backend/cpu/cpu_backend.h"
 
-#define HX__BURST_NS 100000u   /* calls closer than this find libgomp's threads spinning, which they do for some ms */
-#define HX__CREDIT_NS 10000000 /* largest balance of saved time: forgives one wait for a core taken briefly */
-#define HX__BACKOFF_WAITS 8    /* the pool is not used for this many times the time that was lost */
+#define HX__BURST_NS 1000000u /* calls closer than this find libgomp's threads spinning, which they do for some ms */
+#define HX__SHORT_BURST_NS 100000u   /* the same if the environment says that they sleep at once */
+#define HX__CREDIT_NS 10000000       /* largest balance of saved time: forgives one wait for a core taken briefly */
+#define HX__BACKOFF_WAITS 8          /* the pool is not used for this many times the time that was lost */
 #define HX__MOST_BACKOFF_NS 64000000 /* nor for longer than this */
 #define HX__SPINS_NS 3000000u        /* about how long libgomp's threads spin on cores that other programs want */
 #define HX__UNEVEN_PART 5u           /* Parts are uneven if they end further apart than this part of the region. */
@@ -31,10 +32,10 @@ typedef struct hx__wait_policy {
   bool last_was_long;  /* the last region was long: measure the caller's CPU time in the next one */
 } hx__wait_policy;
 
-static inline hx__pool_state hx__wait_policy_state(hx__wait_policy *p, uint64_t now_ns) {
+static inline hx__pool_state hx__wait_policy_state(hx__wait_policy *p, uint64_t now_ns, uint64_t burst_ns) {
   const uint64_t gap = now_ns - p->called_ns;
   p->called_ns = now_ns;
-  return now_ns < p->crowded_ns ? HX__POOL_CROWDED : gap < HX__BURST_NS ? HX__POOL_AWAKE : HX__POOL_ASLEEP;
+  return now_ns < p->crowded_ns ? HX__POOL_CROWDED : gap < burst_ns ? HX__POOL_AWAKE : HX__POOL_ASLEEP;
 }
 
 /* Learns from a region that ended at end_ns. The caller worked for own_ns of all_ns and waited for the rest: for the
