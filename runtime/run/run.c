@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/backend/cpu/cpu_backend.h"
 #include "runtime/backend/registry.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/energy.h"
@@ -99,6 +100,12 @@ static bool is_disturbed(const hx__plan *plan) {
   return plan->devices ? hx__registry_busy() : hx__registry_slows_cpu();
 }
 
+/* Whether the CPU alone had to wake its threads, which the next call finds awake: its time says nothing about that one.
+ */
+static bool woke_threads(const hx__plan *plan) {
+  return plan->devices == 0 && plan->threads > 1 && hx__cpu_pool_finds_asleep();
+}
+
 static void learn_from_run(hx__run_state *run, uint64_t cpu_units, uint64_t cpu_ns) {
   const hx__plan *const plan = run->plan;
   const hx__run_result result = {.cpu = plan->cpu_key,
@@ -149,7 +156,8 @@ static hx_status carry_out(hx__run_state *run, hx_report *report) {
   if (plan->mandatory && recovered)
     return hx__fail(HX_DEVICE_FAILED, "HX_OFFLOAD=mandatory and a device gave %u chunks back", recovered);
   const bool undisturbed = !run->progress.disturbed && !atomic_load(&run->progress.grown) && !is_disturbed(plan);
-  if (plan->measure && plan->policy && !recovered && undisturbed) learn_from_run(run, cpu_units, cpu_ns);
+  if (plan->measure && plan->policy && !recovered && undisturbed && !woke_threads(plan))
+    learn_from_run(run, cpu_units, cpu_ns);
   if (!run->work->matmul) join_slots(run->work, run->cpu.request.slots, run->joined);
   if (report) fill_report(run, recovered + run->progress.redone, cpu_ns, report);
   return HX_OK;

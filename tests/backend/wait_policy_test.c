@@ -38,6 +38,16 @@ int main(void) {
   CHECK(hx__wait_policy_state(&p, now + 99 * US + 100 * US, HX__SHORT_BURST_NS) == HX__POOL_ASLEEP,
         "threads that sleep at once: not asleep after 100 us");
 
+  p = policy_after_first_region();
+  hx__wait_policy_state(&p, now + 2 * MS, HX__BURST_NS);
+  CHECK(!hx__wait_policy_finds_asleep(&p), "a call by itself is as slow as it will be next time");
+  hx__wait_policy_state(&p, now + 2 * MS + 20 * US, HX__BURST_NS);
+  CHECK(hx__wait_policy_finds_asleep(&p), "threads do not sleep 2 ms after their region");
+  now += 2 * MS + 20 * US;
+  do_region(&p, 10 * US, 100 * US);
+  hx__wait_policy_state(&p, now + 20 * US, HX__BURST_NS);
+  CHECK(!hx__wait_policy_finds_asleep(&p), "threads sleep 20 us after their region");
+
   p = (hx__wait_policy){0};
   CHECK(hx__wait_policy_spinning(&p, now) == 0, "threads spin without a thread pool");
   p = policy_after_first_region();

@@ -22,6 +22,9 @@ typedef enum hx__pool_state {
   HX__POOL_CROWDED /* other programs use the cores: the caller would be done before the pool has started */
 } hx__pool_state;
 hx__pool_state hx__cpu_pool_state(void);
+/* Whether the calling thread's call, the last to query the state, found other calls shortly before it, of which none
+ * used the pool: it takes longer than the next one will. */
+bool hx__cpu_pool_finds_asleep(void);
 
 /* Calls body(arg) on each of `threads` threads (fewer if OpenMP gives fewer) in the canonical floating-point state,
  * which the caller has entered. Returns when all have returned. One thread: a plain call. */

@@ -29,14 +29,20 @@ typedef struct hx__wait_policy {
   uint64_t uneven_ns;  /* before this time, equal parts take the threads different times */
   unsigned uneven;     /* how many of the last regions with equal parts did */
   bool has_run;        /* libgomp has started its threads: the first region does not count */
+  bool finds_asleep;   /* the last call follows others closely, but not a region */
   bool last_was_long;  /* the last region was long: measure the caller's CPU time in the next one */
 } hx__wait_policy;
 
 static inline hx__pool_state hx__wait_policy_state(hx__wait_policy *p, uint64_t now_ns, uint64_t burst_ns) {
   const uint64_t gap = now_ns - p->called_ns;
   p->called_ns = now_ns;
+  p->finds_asleep = gap < burst_ns && now_ns - p->ended_ns >= burst_ns;
   return now_ns < p->crowded_ns ? HX__POOL_CROWDED : gap < burst_ns ? HX__POOL_AWAKE : HX__POOL_ASLEEP;
 }
+
+/* Whether a call that follows others closely is the first of them to use the pool, and so finds its threads asleep: a
+ * device has computed the calls before it. */
+static inline bool hx__wait_policy_finds_asleep(const hx__wait_policy *p) { return p->finds_asleep; }
 
 /* Learns from a region that ended at end_ns. The caller worked for own_ns of all_ns and waited for the rest: for the
  * other threads to arrive at the start of the region, where libgomp synchronises them, or at its end, because they
