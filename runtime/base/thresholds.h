@@ -65,6 +65,10 @@
 #define HX__ASLEEP_UNITS (1u << 20)
 #define HX__AWAKE_ELEMENTS (1u << 16)
 #define HX__AWAKE_UNITS (1u << 16)
+/* The work from which a team of more than two threads pays, because it takes longer to begin and to end:
+ * docs/measurements/cpu-teams-least.tsv. */
+#define HX__TEAM_ELEMENTS (1u << 18)
+#define HX__TEAM_UNITS (1u << 19)
 /* Tasks up to this size run on the calling thread without a lock, an allocation, a clock or a look at the thread pool.
  * Two threads need at least 2 * HX__AWAKE_UNITS. docs/measurements/small-calls.tsv has the cost of such calls
  * on one thread, and thresholds.tsv that of two products on two threads. */

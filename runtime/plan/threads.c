@@ -32,8 +32,14 @@ static uint64_t least_part(const hx__work *w, bool awake) {
   return w->matmul ? HX__ASLEEP_UNITS : HX__ASLEEP_ELEMENTS;
 }
 
+/* The least work that is shared if the pool has `most` threads and is awake. */
+static uint64_t least_shared(const hx__work *w, unsigned most) {
+  if (most > 2) return w->matmul ? HX__TEAM_UNITS : HX__TEAM_ELEMENTS;
+  return 2 * least_part(w, true);
+}
+
 bool hx__may_use_threads(const hx__work *w, unsigned most) {
-  return most >= 2 && w->slices >= 2 && hx__effort_of(w) >= 2 * least_part(w, true);
+  return most >= 2 && w->slices >= 2 && hx__effort_of(w) >= least_shared(w, most);
 }
 
 static unsigned at_most(uint64_t parts, size_t pieces, unsigned most) {

@@ -9,6 +9,7 @@
 #include "tests/check.h"
 
 enum { MOST = 1000, SLEEP_NS = 2000000, BURST_NS = 50000 };
+static unsigned most = MOST;
 
 static const struct {
   size_t m, n, k;
@@ -16,17 +17,27 @@ static const struct {
 } rows[] = {
     {2000, 1, 2000, 19, 305}, /* 4000000 + 4 * (4000000 + 2000) units, 2^20 or 2^16 per thread */
     {1, 2000, 2000, 19, 305}, {256, 256, 256, 16, 256}, {8, 1, 1 << 20, 8, 8}, /* one row per thread */
-    {330, 1, 330, 1, 8},      {200, 1, 200, 1, 3},      {1, 1, 1 << 24, 1, 1}, {50, 50, 50, 1, 2}, {48, 48, 48, 1, 1},
+    {330, 1, 330, 1, 8},      {320, 1, 320, 1, 1},      {1, 1, 1 << 24, 1, 1}, {79, 79, 79, 1, 8}, {78, 78, 78, 1, 1},
 };
+
+/* Two threads share smaller products. */
+static const struct {
+  size_t side;
+  unsigned awake;
+} pairs[] = {{50, 2}, {48, 1}};
 
 /* Elements of a reduction: 2^19 or 2^16 per thread. */
 static const struct {
   size_t n;
   unsigned asleep, awake;
-} reductions[] = {{(1 << 17) - 1, 1, 1}, {1 << 17, 1, 2}, {1 << 20, 2, 16}, {(1 << 20) - 1, 1, 15}};
+} reductions[] = {{(1 << 18) - 1, 1, 1}, {1 << 18, 1, 4}, {1 << 20, 2, 16}, {(1 << 20) - 1, 1, 15}};
+static const struct {
+  size_t n;
+  unsigned awake;
+} reductions_of_two[] = {{(1 << 17) - 1, 1}, {1 << 17, 2}};
 
 static unsigned threads_for(const hx__work *w) {
-  return hx__may_use_threads(w, MOST) ? hx__threads_for(w, MOST, hx__cpu_pool_state()) : 1;
+  return hx__may_use_threads(w, most) ? hx__threads_for(w, most, hx__cpu_pool_state()) : 1;
 }
 
 /* The number of threads of a call that begins long after the one before; below, of one that begins at once. */
@@ -62,6 +73,15 @@ int main(void) {
   for (size_t i = 0; i < sizeof reductions / sizeof reductions[0]; i++) {
     const hx_task t = hx_reduce(HX_SUM, HX_F32, a, reductions[i].n, &out);
     check_thread_counts(&t, reductions[i].asleep, reductions[i].awake, "reduction", i);
+  }
+  most = 2;
+  for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+    const hx_task t = hx_matmul(pairs[i].side, pairs[i].side, pairs[i].side, a, b, c);
+    check_thread_counts(&t, 1, pairs[i].awake, "product of two threads", i);
+  }
+  for (size_t i = 0; i < sizeof reductions_of_two / sizeof reductions_of_two[0]; i++) {
+    const hx_task t = hx_reduce(HX_SUM, HX_F32, a, reductions_of_two[i].n, &out);
+    check_thread_counts(&t, 1, reductions_of_two[i].awake, "reduction of two threads", i);
   }
   return checks_end("thread_count_test");
 }
