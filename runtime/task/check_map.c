@@ -6,20 +6,30 @@
 #include "runtime/base/operations.h"
 #include "runtime/task/check.h"
 
-/* An array of `rows` rows, `ld` elements apart. */
-static hx_status check_array(const hx__work *w, const void *p, size_t rows, size_t ld, const char *name,
-                             unsigned index) {
+#define OUT UINT_MAX /* in place of an input's index */
+
+typedef struct array_name {
   char text[32];
-  snprintf(text, sizeof text, index == UINT_MAX ? "%s" : "%s[%u]", name, index);
-  if (!p) REFUSE("%s is NULL with n = %zu", text, w->n);
-  if (misaligned(p, ELEMENT)) REFUSE("%s is %p: not aligned to 4 bytes", text, p);
-  if (ld && ld < w->cols) REFUSE("ld of %s is %zu: less than cols = %zu", text, ld, w->cols);
+} array_name;
+
+/* Only for messages: it takes longer than all checks. */
+static array_name name_of(unsigned index) {
+  array_name name = {"out"};
+  if (index != OUT) snprintf(name.text, sizeof name.text, "inputs[%u]", index);
+  return name;
+}
+
+/* An array of `rows` rows, `ld` elements apart. */
+static hx_status check_array(const hx__work *w, const void *p, size_t rows, size_t ld, unsigned index) {
+  if (!p) REFUSE("%s is NULL with n = %zu", name_of(index).text, w->n);
+  if (misaligned(p, ELEMENT)) REFUSE("%s is %p: not aligned to 4 bytes", name_of(index).text, p);
+  if (ld && ld < w->cols) REFUSE("ld of %s is %zu: less than cols = %zu", name_of(index).text, ld, w->cols);
   size_t elements, bytes;
   if (rows > 1 && ld > SIZE_MAX / ELEMENT / (rows - 1))
-    REFUSE("ld of %s is %zu: %zu rows overflow the address space", text, ld, rows);
+    REFUSE("ld of %s is %zu: %zu rows overflow the address space", name_of(index).text, ld, rows);
   if (__builtin_mul_overflow(rows - 1, ld, &elements) || __builtin_add_overflow(elements, w->cols, &elements) ||
       __builtin_mul_overflow(elements, (size_t)ELEMENT, &bytes) || (uintptr_t)p > UINTPTR_MAX - bytes)
-    REFUSE("%s is %p: wraps the address space with n = %zu", text, p, w->n);
+    REFUSE("%s is %p: wraps the address space with n = %zu", name_of(index).text, p, w->n);
   return HX_OK;
 }
 
@@ -30,7 +40,7 @@ static size_t extent(const hx__work *w, size_t ld) { return ((w->units / w->cols
 static hx_status check_inputs(hx__work *w, const void *out, size_t bytes) {
   const size_t rows = w->units / w->cols;
   for (unsigned i = 0; i < w->kernel->expr.inputs; i++) {
-    const hx_status s = check_array(w, w->input[i], rows, w->ld[i], "inputs", i);
+    const hx_status s = check_array(w, w->input[i], rows, w->ld[i], i);
     if (s != HX_OK) return s;
     const bool same_rows = rows == 1 || w->ld[i] == w->ld_out;
     if (w->map && out == w->input[i] && same_rows) continue;
@@ -151,6 +161,6 @@ hx_status hx__check_map(const struct hx_map_args *t, hx__work *w) {
   w->map_out = t->out;
   if (t->n == 0) return HX_OK;
   join_rows(w);
-  s = check_array(w, t->out, w->n / w->cols, w->ld_out, "out", UINT_MAX);
+  s = check_array(w, t->out, w->n / w->cols, w->ld_out, OUT);
   return s == HX_OK ? check_inputs(w, t->out, extent(w, w->ld_out)) : s;
 }
