@@ -22,7 +22,7 @@ static uint64_t effort_of_map(const hx__work *w) {
 
 uint64_t hx__effort_of(const hx__work *w) {
   if (w->kernel) return effort_of_map(w);
-  if (!w->matmul) return w->units;
+  if (!w->matmul) return w->fields[0].op == HX_DOT ? 2 * w->units : w->units; /* a dot product reads two arrays */
   const uint64_t products = w->by_products ? w->slices : 1;
   return w->units + READ_UNITS * products * ((uint64_t)w->gemm.m * w->gemm.k + (uint64_t)w->gemm.k * w->gemm.n);
 }

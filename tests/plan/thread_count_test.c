@@ -74,6 +74,9 @@ int main(void) {
     const hx_task t = hx_reduce(HX_SUM, HX_F32, a, reductions[i].n, &out);
     check_thread_counts(&t, reductions[i].asleep, reductions[i].awake, "reduction", i);
   }
+  const hx_task dots[] = {hx_dot(HX_F32, a, b, (1 << 17) - 1, &out), hx_dot(HX_F32, a, b, 1 << 17, &out)};
+  check_thread_counts(&dots[0], 1, 1, "dot product", 0); /* one element counts for two */
+  check_thread_counts(&dots[1], 1, 4, "dot product", 1);
   most = 2;
   for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
     const hx_task t = hx_matmul(pairs[i].side, pairs[i].side, pairs[i].side, a, b, c);
