@@ -19,7 +19,7 @@ typedef struct coder {
   unsigned operations;
   uint16_t uses[HX__EXPR_VALUES];     /* that are left */
   bool is_mask[HX__EXPR_VALUES];      /* a comparison that was not made a number */
-  bool joined[HX__EXPR_VALUES];       /* a product that is computed by the addition after it */
+  bool joined[HX__EXPR_VALUES];       /* a product or comparison that is computed by the operation that uses it */
   uint8_t temporary[HX__EXPR_VALUES]; /* where a value has been saved */
   bool taken[HX__EXPR_TEMPORARIES];
   const char *exceeded; /* the first limit that was; NULL: none */
@@ -60,7 +60,7 @@ static void load(coder *c, unsigned v) {
   c->accumulator = v;
 }
 
-static bool is_commutative(hx__expr_op op) {
+static bool is_commutative(unsigned op) {
   switch (op) {
     case HX__EXPR_ADD_F:
     case HX__EXPR_MUL_F:
@@ -91,7 +91,7 @@ static void swap(unsigned *a, unsigned *b) {
   *b = t;
 }
 
-static void code_two(coder *c, hx__expr_op op, unsigned a, unsigned b) {
+static void code_two(coder *c, unsigned op, unsigned a, unsigned b) {
   const bool commutes = is_commutative(op);
   if (commutes && (c->accumulator == b || (is_single(operand_of(c, a)) && c->accumulator != a))) swap(&a, &b);
   const hx__expr_operand x = operand_of(c, a), y = operand_of(c, b);
@@ -182,10 +182,40 @@ static unsigned joined_operand(const coder *c, unsigned v) {
   return c->joined[value->arg[1]] ? value->arg[1] : c->joined[value->arg[0]] ? value->arg[0] : NONE;
 }
 
-/* How often operation v can take this operand from the accumulator: both factors of a square, otherwise once or never.
- */
+/* The step for a condition and the choice between what it compares; NONE: it is another choice. x < y ? x : y is the
+ * lesser of x and y, x < y ? y : x the greater of y and x. */
+static unsigned extremum_of(const coder *c, unsigned choice) {
+  static const struct {
+    uint8_t comparison;
+    uint16_t least, most;
+  } rows[] = {{HX__EXPR_LESS_F, HX__STEP_LESSER, HX__STEP_GREATER},
+              {HX__EXPR_LESS_I, HX__EXPR_MIN_I, HX__EXPR_MAX_I},
+              {HX__EXPR_LESS_U, HX__EXPR_MIN_U, HX__EXPR_MAX_U}};
+  const hx__expr_value *const v = &c->e->value[choice];
+  if (v->op != HX__EXPR_SELECT) return NONE;
+  const hx__expr_value *const condition = &c->e->value[v->arg[0]];
+  const bool least = condition->arg[0] == v->arg[1] && condition->arg[1] == v->arg[2];
+  const bool most = condition->arg[0] == v->arg[2] && condition->arg[1] == v->arg[1];
+  for (size_t i = 0; (least || most) && i < sizeof rows / sizeof *rows; i++)
+    if (condition->op == rows[i].comparison) return least ? rows[i].least : rows[i].most;
+  return NONE;
+}
+
+/* Comparisons whose only use is such a choice. */
+static void join_comparisons(coder *c) {
+  for (unsigned v = 0; v < c->e->count; v++)
+    if (extremum_of(c, v) != NONE && c->uses[c->e->value[v].arg[0]] == 1) c->joined[c->e->value[v].arg[0]] = true;
+}
+
+static bool is_extremum(const coder *c, unsigned v) {
+  return c->e->value[v].op == HX__EXPR_SELECT && c->joined[c->e->value[v].arg[0]];
+}
+
+/* How often operation v can take this operand from the accumulator: both factors of a square, what is compared and
+ * chosen, otherwise once or never. */
 static unsigned takes_from_accumulator(const coder *c, unsigned v, unsigned operand) {
   const hx__expr_value *const value = &c->e->value[v];
+  if (is_extremum(c, v)) return operand == value->arg[1] || operand == value->arg[2] ? 2 : 0;
   const unsigned product = joined_operand(c, v);
   if (product != NONE) {
     const uint16_t *const factor = c->e->value[product].arg;
@@ -229,8 +259,12 @@ static void code_operation(coder *c, unsigned v) {
     code_product_and_sum(c, factor[0], factor[1], product == a ? b : a);
     use(c, factor[0]);
     use(c, factor[1]);
+  } else if (is_extremum(c, v)) {
+    code_two(c, extremum_of(c, v), b, value->arg[2]);
+    use(c, b);
+    use(c, value->arg[2]);
   } else if (operands == 2) {
-    code_two(c, (hx__expr_op)value->op, a, b);
+    code_two(c, value->op, a, b);
   } else {
     if (value->op == HX__EXPR_FMA_F && c->accumulator == b) swap(&a, &b);
     load(c, a);
@@ -255,6 +289,7 @@ const char *hx__expr_code_of(const hx__expr *e, hx__expr_code *out) {
   for (unsigned v = 0; v < e->count; v++)
     for (unsigned i = 0; i < hx__expr_operands((hx__expr_op)e->value[v].op); i++) c.uses[e->value[v].arg[i]]++;
   set_order(&c);
+  join_comparisons(&c);
   join_products(&c);
   for (unsigned i = 0; i < c.operations; i++) {
     const unsigned v = c.order[i];

@@ -179,6 +179,29 @@ INLINED v_u32 expr_SELECT(v_u32 x, v_u32 y, v_u32 z) { return v_chosen(U_MASK(x,
 /* Of steps alone (base/expr_code.h). */
 INLINED v_u32 expr_TO_ONE(v_u32 x) { return x & 1u; }
 INLINED v_u32 expr_CHOOSE(v_u32 x, v_u32 y, v_u32 z) { return v_chosen(x, y, z); }
+/* The minimum and the maximum of SSE and AVX are these: y if x and y are equal, or if one is NaN. */
+INLINED v_u32 expr_LESSER(v_u32 x, v_u32 y) {
+#if HX__V_BYTES == 64
+  return (v_u32)_mm512_min_ps((__m512)x, (__m512)y);
+#elif HX__V_BYTES == 32
+  return (v_u32)_mm256_min_ps((__m256)x, (__m256)y);
+#elif defined(__SSE2__)
+  return (v_u32)_mm_min_ps((__m128)x, (__m128)y);
+#else
+  return v_chosen(F_MASK(x, <, y), x, y);
+#endif
+}
+INLINED v_u32 expr_GREATER(v_u32 x, v_u32 y) {
+#if HX__V_BYTES == 64
+  return (v_u32)_mm512_max_ps((__m512)x, (__m512)y);
+#elif HX__V_BYTES == 32
+  return (v_u32)_mm256_max_ps((__m256)x, (__m256)y);
+#elif defined(__SSE2__)
+  return (v_u32)_mm_max_ps((__m128)x, (__m128)y);
+#else
+  return v_chosen(F_MASK(x, >, y), x, y);
+#endif
+}
 INLINED v_u32 expr_MUL_ADD(v_u32 x, v_u32 y, v_u32 z) { return (v_u32)((v_f32)x * (v_f32)y + (v_f32)z); }
 INLINED v_u32 expr_SQUARE(v_u32 x) { return expr_MUL_F(x, x); }
 INLINED v_u32 expr_SQUARE_ADD(v_u32 x, v_u32 y) { return expr_MUL_ADD(x, x, y); }

@@ -23,6 +23,8 @@ typedef enum hx__expr_step_op {
   HX__STEP_SQUARE_ADD,               /* A = A * A + p, rounded twice; forms AM and AK */
   HX__STEP_TO_ONE,                   /* A = A & 1: a comparison as a number; its own result is a mask */
   HX__STEP_CHOOSE,                   /* A = A ? p : q, if A is a mask */
+  HX__STEP_LESSER,                   /* A = A < p ? A : p, and as operations of two operands; floats */
+  HX__STEP_GREATER,                  /* A = A > p ? A : p */
   HX__STEP_END_F,                    /* stores A; NaN as 0x7fc00000 */
   HX__STEP_END_I,
   HX__STEP_OPS
