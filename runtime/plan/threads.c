@@ -9,6 +9,8 @@
  * costs nothing. */
 #define TAKEN_EFFORT (1u << 18)
 
+#define LEAST_WOKEN 4u /* threads that a task must be worth to wake a pool of eight or more: cpu-teams.tsv */
+
 #define THREADS_A_COPIER 4u /* threads of the CPU's part, at least, for each thread that copies */
 
 /* An element of a user kernel in elements of a reduction: by the arrays that are read and written, and by the steps of
@@ -42,20 +44,25 @@ bool hx__may_use_threads(const hx__work *w, unsigned most) {
   return most >= 2 && w->slices >= 2 && hx__effort_of(w) >= least_shared(w, most);
 }
 
-static unsigned at_most(uint64_t parts, size_t pieces, unsigned most) {
+/* The threads for so many parts that are worth one. A pool that is asleep is woken as a whole, and its threads spin for
+ * milliseconds afterwards, so a task by itself is worth all that or one thread. */
+static unsigned at_most(uint64_t parts, size_t pieces, unsigned most, bool asleep) {
+  const unsigned half = most / 2, least = asleep ? (half < LEAST_WOKEN ? half : LEAST_WOKEN) : 1;
   const uint64_t useful = parts < pieces ? parts : pieces;
-  return useful < 1 ? 1 : useful < most ? (unsigned)useful : most;
+  return useful < 1 || parts < least ? 1 : useful < most ? (unsigned)useful : most;
 }
 
 unsigned hx__threads_for(const hx__work *w, unsigned most, hx__pool_state pool) {
   const uint64_t effort = hx__effort_of(w);
   if (pool == HX__POOL_CROWDED && effort <= (w->matmul ? HX__CROWDED_UNITS : HX__CROWDED_ELEMENTS)) return 1;
-  return at_most(effort / least_part(w, pool == HX__POOL_AWAKE), w->slices, most);
+  const bool awake = pool == HX__POOL_AWAKE;
+  return at_most(effort / least_part(w, awake), w->slices, most, !awake);
 }
 
 unsigned hx__threads_for_pieces(uint64_t effort, size_t count, unsigned most, hx__pool_state pool) {
   if (pool == HX__POOL_CROWDED && effort <= HX__CROWDED_UNITS) return 1;
-  return at_most(effort / (pool == HX__POOL_AWAKE ? HX__AWAKE_UNITS : HX__ASLEEP_UNITS), count, most);
+  const bool awake = pool == HX__POOL_AWAKE;
+  return at_most(effort / (awake ? HX__AWAKE_UNITS : HX__ASLEEP_UNITS), count, most, !awake);
 }
 
 size_t hx__taken_at_once(uint64_t effort, size_t count, unsigned threads) {

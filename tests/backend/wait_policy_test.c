@@ -29,9 +29,8 @@ int main(void) {
   hx__wait_policy p = {0};
   CHECK(hx__wait_policy_state(&p, now, HX__BURST_NS) == HX__POOL_ASLEEP, "the first call finds the pool awake");
   p = policy_after_first_region();
-  CHECK(hx__wait_policy_state(&p, now + 999 * US, HX__BURST_NS) == HX__POOL_AWAKE, "asleep 999 us after a region");
-  CHECK(hx__wait_policy_state(&p, now + 999 * US + 1 * MS, HX__BURST_NS) == HX__POOL_ASLEEP,
-        "not asleep 1 ms after a call");
+  CHECK(hx__wait_policy_state(&p, now + 999 * US, MS) == HX__POOL_AWAKE, "asleep 999 us after a region");
+  CHECK(hx__wait_policy_state(&p, now + 999 * US + MS, MS) == HX__POOL_ASLEEP, "not asleep 1 ms after a call");
   p = policy_after_first_region();
   CHECK(hx__wait_policy_state(&p, now + 99 * US, HX__SHORT_BURST_NS) == HX__POOL_AWAKE,
         "threads that sleep at once: asleep after 99 us");
@@ -39,13 +38,13 @@ int main(void) {
         "threads that sleep at once: not asleep after 100 us");
 
   p = policy_after_first_region();
-  hx__wait_policy_state(&p, now + 2 * MS, HX__BURST_NS);
+  hx__wait_policy_state(&p, now + 2 * MS, MS);
   CHECK(!hx__wait_policy_finds_asleep(&p), "a call by itself is as slow as it will be next time");
-  hx__wait_policy_state(&p, now + 2 * MS + 20 * US, HX__BURST_NS);
+  hx__wait_policy_state(&p, now + 2 * MS + 20 * US, MS);
   CHECK(hx__wait_policy_finds_asleep(&p), "threads do not sleep 2 ms after their region");
   now += 2 * MS + 20 * US;
   do_region(&p, 10 * US, 100 * US);
-  hx__wait_policy_state(&p, now + 20 * US, HX__BURST_NS);
+  hx__wait_policy_state(&p, now + 20 * US, MS);
   CHECK(!hx__wait_policy_finds_asleep(&p), "threads sleep 20 us after their region");
 
   p = (hx__wait_policy){0};

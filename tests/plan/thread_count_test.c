@@ -8,7 +8,7 @@
 #include "runtime/plan/threads.h"
 #include "tests/check.h"
 
-enum { MOST = 1000, SLEEP_NS = 2000000, BURST_NS = 50000 };
+enum { MOST = 1000, SLEEP_NS = 8000000, BURST_NS = 50000 };
 static unsigned most = MOST;
 
 static const struct {
@@ -30,11 +30,11 @@ static const struct {
 static const struct {
   size_t n;
   unsigned asleep, awake;
-} reductions[] = {{(1 << 18) - 1, 1, 1}, {1 << 18, 1, 4}, {1 << 20, 2, 16}, {(1 << 20) - 1, 1, 15}};
+} reductions[] = {{(1 << 18) - 1, 1, 1}, {1 << 18, 1, 4}, {1 << 21, 4, 32}, {(1 << 21) - 1, 1, 31}};
 static const struct {
   size_t n;
-  unsigned awake;
-} reductions_of_two[] = {{(1 << 17) - 1, 1}, {1 << 17, 2}};
+  unsigned asleep, awake;
+} reductions_of_two[] = {{(1 << 17) - 1, 1, 1}, {1 << 17, 1, 2}, {1 << 20, 2, 2}};
 
 static unsigned threads_for(const hx__work *w) {
   return hx__may_use_threads(w, most) ? hx__threads_for(w, most, hx__cpu_pool_state()) : 1;
@@ -77,6 +77,10 @@ int main(void) {
   const hx_task dots[] = {hx_dot(HX_F32, a, b, (1 << 17) - 1, &out), hx_dot(HX_F32, a, b, 1 << 17, &out)};
   check_thread_counts(&dots[0], 1, 1, "dot product", 0); /* one element counts for two */
   check_thread_counts(&dots[1], 1, 4, "dot product", 1);
+  most = 6; /* a pool that is asleep is woken for three */
+  const hx_task apart[] = {hx_reduce(HX_SUM, HX_F32, a, 3 << 19, &out), hx_reduce(HX_SUM, HX_F32, a, 1 << 20, &out)};
+  check_thread_counts(&apart[0], 3, 6, "reduction of six threads", 0);
+  check_thread_counts(&apart[1], 1, 6, "reduction of six threads", 1);
   most = 2;
   for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
     const hx_task t = hx_matmul(pairs[i].side, pairs[i].side, pairs[i].side, a, b, c);
@@ -84,7 +88,7 @@ int main(void) {
   }
   for (size_t i = 0; i < sizeof reductions_of_two / sizeof reductions_of_two[0]; i++) {
     const hx_task t = hx_reduce(HX_SUM, HX_F32, a, reductions_of_two[i].n, &out);
-    check_thread_counts(&t, 1, reductions_of_two[i].awake, "reduction of two threads", i);
+    check_thread_counts(&t, reductions_of_two[i].asleep, reductions_of_two[i].awake, "reduction of two threads", i);
   }
   return checks_end("thread_count_test");
 }

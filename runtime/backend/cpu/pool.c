@@ -44,10 +44,36 @@ unsigned hx__cpu_threads(const hx__config *config) {
   return usual_threads;
 }
 
-hx__pool_state hx__cpu_pool_state(void) {
-  const uint64_t burst_ns = hx__environment_omp_sleeps() ? HX__SHORT_BURST_NS : HX__BURST_NS;
-  return hx__wait_policy_state(&wait_policy, hx__now_ns(), burst_ns);
+/* How long the threads spin after a region, with a margin of two: libgomp pauses 300,000 times unless the environment
+ * says otherwise, and a pause takes 3 to 50 ns, depending on the processor. */
+#define LIBGOMP_PAUSES 300000u
+#define TIMED_PAUSES 100u
+#define TIMED_ROUNDS 3u
+
+static uint64_t time_pauses(void) {
+  uint64_t least = UINT64_MAX;
+  for (unsigned r = 0; r < TIMED_ROUNDS; r++) {
+    const uint64_t from_ns = hx__now_ns();
+    for (unsigned i = 0; i < TIMED_PAUSES; i++) hx__spin_pause();
+    const uint64_t ns = hx__now_ns() - from_ns;
+    if (ns < least) least = ns;
+  }
+  return least;
 }
+
+static uint64_t burst_ns(void) {
+  static _Atomic uint64_t known;
+  uint64_t ns = atomic_load_explicit(&known, memory_order_relaxed);
+  if (ns) return ns;
+  const uint64_t half = time_pauses() * (LIBGOMP_PAUSES / TIMED_PAUSES) / 2;
+  ns = hx__environment_omp_sleeps() || half < HX__SHORT_BURST_NS ? HX__SHORT_BURST_NS
+       : half < HX__BURST_NS                                     ? half
+                                                                 : HX__BURST_NS;
+  atomic_store_explicit(&known, ns, memory_order_relaxed);
+  return ns;
+}
+
+hx__pool_state hx__cpu_pool_state(void) { return hx__wait_policy_state(&wait_policy, hx__now_ns(), burst_ns()); }
 
 bool hx__cpu_pool_finds_asleep(void) { return hx__wait_policy_finds_asleep(&wait_policy); }
 

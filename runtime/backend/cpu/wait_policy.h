@@ -9,7 +9,7 @@
 
 #include "runtime/backend/cpu/cpu_backend.h"
 
-#define HX__BURST_NS 1000000u /* calls closer than this find libgomp's threads spinning, which they do for some ms */
+#define HX__BURST_NS 4000000u /* calls closer than this find libgomp's threads spinning, at most; pool.c has more */
 #define HX__SHORT_BURST_NS 100000u   /* the same if the environment says that they sleep at once */
 #define HX__CREDIT_NS 10000000       /* largest balance of saved time: forgives one wait for a core taken briefly */
 #define HX__BACKOFF_WAITS 8          /* the pool is not used for this many times the time that was lost */
