@@ -71,33 +71,47 @@ INLINED v_u32 expr_DIV_F(v_u32 x, v_u32 y) { return (v_u32)((v_f32)x / (v_f32)y)
 /* x, or y if x is NaN. */
 INLINED v_u32 expr_unless_nan(v_u32 x, v_u32 y) { return v_chosen(F_MASK(x, ==, x), x, y); }
 
-/* The lesser of two numbers, -0 being below +0, or of a NaN and itself. The minimum of SSE and AVX is y if x and y are
- * equal, so of two zeros the bits of both orders are joined; AVX-512 has a minimum that knows the signs of zeros. */
-#if defined(__SSE2__)
+/* Steps of their own (base/expr_code.h), and the minimum and the maximum of SSE and AVX: y if x and y are equal, or if
+ * one is NaN. */
+INLINED v_u32 expr_LESSER(v_u32 x, v_u32 y) {
+#if HX__V_BYTES == 64
+  return (v_u32)_mm512_min_ps((__m512)x, (__m512)y);
+#elif HX__V_BYTES == 32
+  return (v_u32)_mm256_min_ps((__m256)x, (__m256)y);
+#elif defined(__SSE2__)
+  return (v_u32)_mm_min_ps((__m128)x, (__m128)y);
+#else
+  return v_chosen(F_MASK(x, <, y), x, y);
+#endif
+}
+INLINED v_u32 expr_GREATER(v_u32 x, v_u32 y) {
+#if HX__V_BYTES == 64
+  return (v_u32)_mm512_max_ps((__m512)x, (__m512)y);
+#elif HX__V_BYTES == 32
+  return (v_u32)_mm256_max_ps((__m256)x, (__m256)y);
+#elif defined(__SSE2__)
+  return (v_u32)_mm_max_ps((__m128)x, (__m128)y);
+#else
+  return v_chosen(F_MASK(x, >, y), x, y);
+#endif
+}
+
+/* The lesser of two numbers, -0 being below +0, or of a NaN and itself. LESSER gives y if x and y are equal, so of two
+ * zeros the bits of both orders are joined; AVX-512 has a minimum that knows the signs of zeros. */
 INLINED v_u32 expr_least(v_u32 x, v_u32 y) {
 #if HX__V_BYTES == 64
   return (v_u32)_mm512_range_ps((__m512)x, (__m512)y, 4);
-#elif HX__V_BYTES == 32
-  return (v_u32)_mm256_min_ps((__m256)x, (__m256)y) | (v_u32)_mm256_min_ps((__m256)y, (__m256)x);
 #else
-  return (v_u32)_mm_min_ps((__m128)x, (__m128)y) | (v_u32)_mm_min_ps((__m128)y, (__m128)x);
+  return expr_LESSER(x, y) | expr_LESSER(y, x);
 #endif
 }
 INLINED v_u32 expr_greatest(v_u32 x, v_u32 y) {
 #if HX__V_BYTES == 64
   return (v_u32)_mm512_range_ps((__m512)x, (__m512)y, 5);
-#elif HX__V_BYTES == 32
-  return (v_u32)_mm256_max_ps((__m256)x, (__m256)y) & (v_u32)_mm256_max_ps((__m256)y, (__m256)x);
 #else
-  return (v_u32)_mm_max_ps((__m128)x, (__m128)y) & (v_u32)_mm_max_ps((__m128)y, (__m128)x);
+  return expr_GREATER(x, y) & expr_GREATER(y, x);
 #endif
 }
-#else
-INLINED v_u32 expr_least(v_u32 x, v_u32 y) { return v_chosen(F_MASK(x, <, y), x, v_chosen(F_MASK(y, <, x), y, x | y)); }
-INLINED v_u32 expr_greatest(v_u32 x, v_u32 y) {
-  return v_chosen(F_MASK(x, >, y), x, v_chosen(F_MASK(y, >, x), y, x & y));
-}
-#endif
 /* Two NaNs become the same one, so that the bits that both have are a NaN, too. */
 INLINED v_u32 expr_MIN_F(v_u32 x, v_u32 y) {
   const v_u32 first = expr_unless_nan(x, y);
@@ -179,29 +193,6 @@ INLINED v_u32 expr_SELECT(v_u32 x, v_u32 y, v_u32 z) { return v_chosen(U_MASK(x,
 /* Of steps alone (base/expr_code.h). */
 INLINED v_u32 expr_TO_ONE(v_u32 x) { return x & 1u; }
 INLINED v_u32 expr_CHOOSE(v_u32 x, v_u32 y, v_u32 z) { return v_chosen(x, y, z); }
-/* The minimum and the maximum of SSE and AVX are these: y if x and y are equal, or if one is NaN. */
-INLINED v_u32 expr_LESSER(v_u32 x, v_u32 y) {
-#if HX__V_BYTES == 64
-  return (v_u32)_mm512_min_ps((__m512)x, (__m512)y);
-#elif HX__V_BYTES == 32
-  return (v_u32)_mm256_min_ps((__m256)x, (__m256)y);
-#elif defined(__SSE2__)
-  return (v_u32)_mm_min_ps((__m128)x, (__m128)y);
-#else
-  return v_chosen(F_MASK(x, <, y), x, y);
-#endif
-}
-INLINED v_u32 expr_GREATER(v_u32 x, v_u32 y) {
-#if HX__V_BYTES == 64
-  return (v_u32)_mm512_max_ps((__m512)x, (__m512)y);
-#elif HX__V_BYTES == 32
-  return (v_u32)_mm256_max_ps((__m256)x, (__m256)y);
-#elif defined(__SSE2__)
-  return (v_u32)_mm_max_ps((__m128)x, (__m128)y);
-#else
-  return v_chosen(F_MASK(x, >, y), x, y);
-#endif
-}
 INLINED v_u32 expr_MUL_ADD(v_u32 x, v_u32 y, v_u32 z) { return (v_u32)((v_f32)x * (v_f32)y + (v_f32)z); }
 INLINED v_u32 expr_SQUARE(v_u32 x) { return expr_MUL_F(x, x); }
 INLINED v_u32 expr_SQUARE_ADD(v_u32 x, v_u32 y) { return expr_MUL_ADD(x, x, y); }

@@ -2,7 +2,7 @@
  * Times calls of the CPU as programs make them, and OpenMP loops of the program between them: the data behind
  * docs/measurements/cpu-teams.tsv.
  *
- *   time_teams        OMP_NUM_THREADS: the threads of both
+ *   time_teams        OMP_NUM_THREADS: the threads of hx and of the loop
  *
  * Tasks: saxpy, as a map, and the sum of floats; 2^16 to 2^22 elements. Columns, medians in microseconds: calls one
  * after the other; calls in turn with an OpenMP loop of saxpy with all threads, and that loop; calls after a sleep of

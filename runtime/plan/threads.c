@@ -44,8 +44,8 @@ bool hx__may_use_threads(const hx__work *w, unsigned most) {
   return most >= 2 && w->slices >= 2 && hx__effort_of(w) >= least_shared(w, most);
 }
 
-/* The threads for so many parts that are worth one. A pool that is asleep is woken as a whole, and its threads spin for
- * milliseconds afterwards, so a task by itself is worth all that or one thread. */
+/* The number of threads for a task: parts is how many of them its work is worth. A pool that is asleep is woken as a
+ * whole, and its threads spin for milliseconds afterwards. A task that is not worth that gets one thread. */
 static unsigned at_most(uint64_t parts, size_t pieces, unsigned most, bool asleep) {
   const unsigned half = most / 2, least = asleep ? (half < LEAST_WOKEN ? half : LEAST_WOKEN) : 1;
   const uint64_t useful = parts < pieces ? parts : pieces;

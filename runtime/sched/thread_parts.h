@@ -2,7 +2,7 @@
  * Slices of which each thread of the CPU has a part of its own, in the order of the threads, as with OpenMP's static
  * schedule. A thread takes from the front of its part, so that a task that is repeated finds its arrays in the caches
  * of the same cores, and pages that a program's own loops have touched first are near. A thread whose part is used up
- * takes from the back of others, so that one that is slow, late or without a core delays nobody. */
+ * takes from the back of others, so that one that is slow, late or without a core does not delay the others. */
 #ifndef HX_SCHED_THREAD_PARTS_H
 #define HX_SCHED_THREAD_PARTS_H
 
@@ -28,7 +28,8 @@ typedef struct hx__thread_parts {
 
 void hx__thread_parts_init(hx__thread_parts *parts, hx__chunk all, unsigned threads, hx__take_size size);
 
-/* The next slices of a thread, which may have any number. count 0: nothing is left for anyone. */
+/* The next slices for a thread; threads whose numbers are equal modulo the number of parts share a part. count 0: no
+ * part has any left. */
 hx__chunk hx__thread_parts_take(hx__thread_parts *parts, unsigned thread);
 
 #endif

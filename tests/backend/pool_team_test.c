@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A task that is worth few threads leaves OpenMP its others: the next larger region finds them, and does not wait until
- * they are started again. Only as many as the task is worth compute. A second thread of the program that calls hx ends
- * that, because two such teams would have more threads than there are cores. */
+ * they are started again. Only as many as the task is worth compute. If a second thread of the program calls hx, a team
+ * has no more than that, because two full ones would have more threads than there are cores. */
 #include <dirent.h>
 #include <pthread.h>
 

@@ -2,28 +2,18 @@
  * Choices between what is compared, for every ISA that this CPU has: the bits of the same C expression for all pairs of
  * special values, and the number of steps, because a choice of the lesser or greater one is a single step. */
 #include <math.h>
-#include <string.h>
 
 #include "cpu/cpu.h"
 #include "runtime/expr/compile.h"
 #include "tests/check.h"
+#include "tests/float_bits.h"
 
 static const uint32_t specials[] = {0,           0x80000000u, 1,           0x80000001u, 0x3f800000u, 0xbf800000u,
                                     0x40490fdbu, 0xc0490fdbu, 0x3fc00000u, 0x7f7fffffu, 0xff7fffffu, 0x7f800000u,
                                     0xff800000u, 0x7fc00000u, 0xffc00001u, 0x7fa00000u};
 enum { SPECIALS = sizeof specials / sizeof *specials, PAIRS = SPECIALS * SPECIALS, PARAMETER = 0x3fc00000 };
 
-static float float_of(uint32_t bits) {
-  float f;
-  memcpy(&f, &bits, sizeof f);
-  return f;
-}
-
-static uint32_t bits_of_float(float f) {
-  uint32_t bits;
-  memcpy(&bits, &f, sizeof bits);
-  return isnan(f) ? 0x7fc00000u : bits;
-}
+static uint32_t bits_of(float f) { return isnan(f) ? 0x7fc00000u : as_int(f); }
 
 /* NAME##_of: the expression in C; x, y and a have the type. */
 #define CHOICES(X)                                                   \
@@ -48,10 +38,10 @@ static uint32_t bits_of_float(float f) {
   X(lesser_u, unsigned, 2, x > y ? y : x)                            \
   X(greater_u, unsigned, 2, x > y ? x : y)
 
-#define VALUE_float(bits) float_of(bits)
+#define VALUE_float(bits) as_float(bits)
 #define VALUE_int(bits) (int)(bits)
 #define VALUE_unsigned(bits) (bits)
-#define BITS_float(value) bits_of_float((float)(value))
+#define BITS_float(value) bits_of((float)(value))
 #define BITS_int(value) (uint32_t)(value)
 #define BITS_unsigned(value) (value)
 #define IN_C(name, type, steps, ...)                                                  \

@@ -22,14 +22,16 @@ typedef enum hx__pool_state {
   HX__POOL_CROWDED /* other programs use the cores: the caller would be done before the pool has started */
 } hx__pool_state;
 hx__pool_state hx__cpu_pool_state(void);
-/* Whether the calling thread's call, the last to query the state, found other calls shortly before it, of which none
- * used the pool: it takes longer than the next one will. */
+/* Whether other calls came shortly before the one that last queried the state on this thread, but none of them used the
+ * pool: its threads sleep, and that call takes longer than the next one will. */
 bool hx__cpu_pool_finds_asleep(void);
 
 /* Calls body(arg) on each of `threads` threads (fewer if OpenMP gives fewer) in the canonical floating-point state,
- * which the caller has entered. Returns when all have returned. One thread: a plain call. */
+ * which the caller has entered. Returns when all have returned. One thread: a plain call. OpenMP's team has its usual
+ * number of threads; those that are not needed do nothing until its end. */
 void hx__cpu_pool_run(unsigned threads, void (*body)(void *arg), void *arg);
-/* The same beside other threads that need cores: OpenMP's threads that get no part do not spin. */
+/* The same beside other threads that need cores: the team has no more than `threads`, so that none spins for nothing.
+ */
 void hx__cpu_pool_run_beside(unsigned threads, void (*body)(void *arg), void *arg);
 /* In body: the number of its thread, from 0. Of a plain call any number. */
 unsigned hx__cpu_pool_thread(void);

@@ -75,7 +75,7 @@ static uint64_t burst_ns(void) {
 
 hx__pool_state hx__cpu_pool_state(void) { return hx__wait_policy_state(&wait_policy, hx__now_ns(), burst_ns()); }
 
-bool hx__cpu_pool_finds_asleep(void) { return hx__wait_policy_finds_asleep(&wait_policy); }
+bool hx__cpu_pool_finds_asleep(void) { return wait_policy.finds_asleep; }
 
 void hx__cpu_pool_learn_parts(uint64_t from_ns, uint64_t first_ns, uint64_t last_ns) {
   hx__wait_policy_learn_parts(&wait_policy, from_ns, first_ns, last_ns);

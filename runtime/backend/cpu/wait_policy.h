@@ -9,8 +9,8 @@
 
 #include "runtime/backend/cpu/cpu_backend.h"
 
-#define HX__BURST_NS 4000000u /* calls closer than this find libgomp's threads spinning, at most; pool.c has more */
-#define HX__SHORT_BURST_NS 100000u   /* the same if the environment says that they sleep at once */
+#define HX__BURST_NS 4000000u /* calls further apart never count on spinning threads; pool.c finds the limit below */
+#define HX__SHORT_BURST_NS 100000u   /* that limit if the environment says that they sleep at once */
 #define HX__CREDIT_NS 10000000       /* largest balance of saved time: forgives one wait for a core taken briefly */
 #define HX__BACKOFF_WAITS 8          /* the pool is not used for this many times the time that was lost */
 #define HX__MOST_BACKOFF_NS 64000000 /* nor for longer than this */
@@ -29,7 +29,7 @@ typedef struct hx__wait_policy {
   uint64_t uneven_ns;  /* before this time, equal parts take the threads different times */
   unsigned uneven;     /* how many of the last regions with equal parts did */
   bool has_run;        /* libgomp has started its threads: the first region does not count */
-  bool finds_asleep;   /* the last call follows others closely, but not a region */
+  bool finds_asleep;   /* the last call follows others closely, none of which used the pool: a device did */
   bool last_was_long;  /* the last region was long: measure the caller's CPU time in the next one */
 } hx__wait_policy;
 
@@ -39,10 +39,6 @@ static inline hx__pool_state hx__wait_policy_state(hx__wait_policy *p, uint64_t 
   p->finds_asleep = gap < burst_ns && now_ns - p->ended_ns >= burst_ns;
   return now_ns < p->crowded_ns ? HX__POOL_CROWDED : gap < burst_ns ? HX__POOL_AWAKE : HX__POOL_ASLEEP;
 }
-
-/* Whether a call that follows others closely is the first of them to use the pool, and so finds its threads asleep: a
- * device has computed the calls before it. */
-static inline bool hx__wait_policy_finds_asleep(const hx__wait_policy *p) { return p->finds_asleep; }
 
 /* Learns from a region that ended at end_ns. The caller worked for own_ns of all_ns and waited for the rest: for the
  * other threads to arrive at the start of the region, where libgomp synchronises them, or at its end, because they
