@@ -14,7 +14,7 @@
 #include "runtime/base/thread.h"
 
 #define EXIT_LIMIT_NS 10000000000u /* exit does not wait longer, even for a compiler that works */
-#define EXIT_HANG_NS 300000000u    /* a call that sleeps this long during exit counts as hanging */
+#define EXIT_HANG_NS 300000000u    /* a call or an unmap that takes this long during exit counts as hanging */
 #define EXIT_POLL_NS 100000u
 #define EXIT_MOST_POLL_NS 5000000u
 #define WORKS_PART 8u   /* a call sleeps if it works, or waits for a core, for less than this part of its time */
@@ -23,6 +23,7 @@
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER; /* protects the list of gates */
 static hx__gate *gates;
 static _Atomic bool exiting;
+static _Atomic bool closed; /* exit waits for nothing more */
 static _Thread_local hx__gate *own_gate;
 
 static uint64_t coarse_now_ns(void) {
@@ -38,6 +39,7 @@ bool hx__exit_has_begun(void) { return atomic_load_explicit(&exiting, memory_ord
 static void open_gate(hx__gate *g, hx__device *device) {
   atomic_store(&g->calls, 0);
   atomic_store(&g->helper_asleep_ns, 0);
+  atomic_store(&g->unmapping, false);
   g->device = device;
   g->settling = false;
   g->thread = gettid();
@@ -74,6 +76,10 @@ static void park_for_exit(hx__gate *g) {
   for (;;) pause();
 }
 
+static bool may_go_on(const hx__gate *g) {
+  return !atomic_load(&exiting) || (atomic_load(&g->unmapping) && !atomic_load(&closed));
+}
+
 bool hx__gate_enter(const char *call) {
   hx__gate *const g = own_gate;
   if (!g) return !hx__exit_has_begun();
@@ -83,8 +89,17 @@ bool hx__gate_enter(const char *call) {
   /* Ordered before the check of exiting: either this thread sees it, or hx__gates_close sees this thread inside a call.
    */
   atomic_fetch_add(&g->calls, 1);
-  if (__builtin_expect(atomic_load(&exiting), 0)) park_for_exit(g);
+  if (__builtin_expect(!may_go_on(g), 0)) park_for_exit(g);
   return true;
+}
+
+void hx__gate_unmaps(void) {
+  if (own_gate) atomic_store(&own_gate->unmapping, true);
+}
+
+void hx__gate_has_waited(void) {
+  if (own_gate && atomic_load_explicit(&own_gate->unmapping, memory_order_relaxed))
+    atomic_store(&own_gate->unmapping, false);
 }
 
 static void leave_given_up(hx__gate *g) {
@@ -150,18 +165,27 @@ bool hx__gate_hangs(const hx__gate *g, hx__gate_watch *w, uint64_t limit_ns) {
   return hx__gate_asleep_ns(g, w) >= limit_ns;
 }
 
-/* Counts the calls in progress, and how many of them hang. */
-static unsigned count_inside(unsigned *hanging) {
-  unsigned inside = 0;
+/* Whether the thread is between two calls, and its next ones will wait for an unmap. */
+static bool waits_soon(const hx__gate *g) {
+  return atomic_load(&g->unmapping) && !hx__gate_given_up(g) && !(g->device && atomic_load(&g->device->lost));
+}
+
+/* Counts the threads that are inside a call or have to wait for an unmap, and how many of these hang. */
+static unsigned count_working(uint64_t from_ns, unsigned *hanging) {
+  unsigned working = 0;
   *hanging = 0;
   pthread_mutex_lock(&list_lock);
   for (hx__gate *g = gates; g; g = g->next) {
-    if (!hx__gate_inside(g, NULL)) continue;
-    inside++;
-    *hanging += hx__gate_hangs(g, &g->exit_watch, EXIT_HANG_NS);
+    if (hx__gate_inside(g, NULL)) {
+      working++;
+      *hanging += hx__gate_hangs(g, &g->exit_watch, EXIT_HANG_NS);
+    } else if (waits_soon(g)) {
+      working++;
+      *hanging += hx__now_ns() - from_ns >= EXIT_HANG_NS;
+    }
   }
   pthread_mutex_unlock(&list_lock);
-  return inside;
+  return working;
 }
 
 void hx__gates_close(void) {
@@ -170,8 +194,8 @@ void hx__gates_close(void) {
   for (uint64_t poll_ns = EXIT_POLL_NS; hx__now_ns() - from < EXIT_LIMIT_NS;
        poll_ns += poll_ns < EXIT_MOST_POLL_NS ? poll_ns : 0) {
     unsigned hanging;
-    const unsigned inside = count_inside(&hanging);
-    if (inside == hanging) return;
+    if (count_working(from, &hanging) == hanging) break;
     hx__sleep_ns(poll_ns);
   }
+  atomic_store(&closed, true);
 }

@@ -8,7 +8,8 @@
  * between them.
  *
  * Once exit has begun no call is started, and calls in progress are waited for unless they hang: a driver must not be
- * unloaded while it works. */
+ * unloaded while it works. A thread that has put an unmap on a queue continues until it has waited for it, because
+ * Intel's driver crashes if it completes an unmap while it is unloaded. */
 #ifndef HX_BACKEND_GATE_H
 #define HX_BACKEND_GATE_H
 
@@ -35,6 +36,7 @@ typedef struct hx__gate {
   bool settling; /* calls are allowed though the device is lost: they wait for the end of what reads the caller's memory
                   */
   _Atomic uint64_t helper_asleep_ns; /* hx__gate_asleep_ns of another thread whose call this thread waits for */
+  _Atomic bool unmapping;            /* the thread has put an unmap on a queue and has not waited for anything since */
   pid_t thread;
   jmp_buf exit_point; /* in hx__gate_run */
   hx__gate_watch exit_watch;
@@ -57,6 +59,11 @@ hx__gate *hx__gate_of_this_thread(void);
 bool hx__gate_enter(const char *call);
 void hx__gate_leave(void (*free_made)(void *made), void *made);
 
+/* For a thread that is about to put an unmap on a queue, and for one that has waited for a command. Without a gate they
+ * do nothing. */
+void hx__gate_unmaps(void);
+void hx__gate_has_waited(void);
+
 /* The number (odd) of the call in which the gate's thread is, and in *since_ns (may be NULL) when it began. 0: it is in
  * no call, or was given up. */
 uint64_t hx__gate_inside(const hx__gate *gate, uint64_t *since_ns);
@@ -74,7 +81,8 @@ uint64_t hx__gate_asleep_ns(const hx__gate *gate, hx__gate_watch *watch);
 /* Whether that time has reached limit_ns, which is more than 0. */
 bool hx__gate_hangs(const hx__gate *gate, hx__gate_watch *watch, uint64_t limit_ns);
 
-/* The process exits: stops further calls, and returns once no call is in progress except those that hang. */
+/* The process exits: stops further calls, and returns once no call and no unmap is in progress except those that
+ * hang. */
 void hx__gates_close(void);
 bool hx__exit_has_begun(void);
 

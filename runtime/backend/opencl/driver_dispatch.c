@@ -24,7 +24,7 @@ static cl_uint platform_count;
   static type CL_API_CALL direct_##name parameters { return TABLE(arguments)->name arguments; }
 #define NOTHING(name, parameters, arguments) \
   static void CL_API_CALL direct_##name parameters { TABLE(arguments)->name arguments; }
-HX__CL_ENTRIES(STATUS, OBJECT, PLAIN, NOTHING)
+HX__CL_ENTRIES(STATUS, STATUS, STATUS, OBJECT, PLAIN, NOTHING)
 #undef STATUS
 #undef OBJECT
 #undef PLAIN
@@ -65,7 +65,7 @@ void hx__driver_dispatch_directly(const hx__vendor *vendors, size_t count) {
 #define OBJECT(type, name, parameters, arguments, release) hx__cl.name = direct_##name;
 #define PLAIN(type, name, parameters, arguments) hx__cl.name = direct_##name;
 #define NOTHING(name, parameters, arguments) hx__cl.name = direct_##name;
-  HX__CL_ENTRIES(STATUS, OBJECT, PLAIN, NOTHING)
+  HX__CL_ENTRIES(STATUS, STATUS, STATUS, OBJECT, PLAIN, NOTHING)
   hx__cl.clGetPlatformIDs = get_platforms;
   hx__cl.clCreateContext = create_context;
   hx__cl.clWaitForEvents = wait_for_events;

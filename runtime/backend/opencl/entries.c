@@ -23,7 +23,7 @@ static const struct {
 #define OBJECT(type, name, parameters, arguments, release) ROW(name)
 #define PLAIN(type, name, parameters, arguments) ROW(name)
 #define NOTHING(name, parameters, arguments) ROW(name)
-    HX__CL_ENTRIES(STATUS, OBJECT, PLAIN, NOTHING)
+    HX__CL_ENTRIES(STATUS, STATUS, STATUS, OBJECT, PLAIN, NOTHING)
 #undef STATUS
 #undef OBJECT
 #undef PLAIN
@@ -69,14 +69,20 @@ static cl_int note_loss(const char *call, cl_int code) {
   return code;
 }
 
-#define STATUS(name, parameters, arguments)                     \
+/* `before` is done inside the gate before the driver's entry is called, `after` when it has returned. */
+#define STATUS_WITH(before, after, name, parameters, arguments) \
   cl_int hx__##name parameters {                                \
     if (!hx__cl.name) return CL_INVALID_OPERATION;              \
     if (!hx__gate_enter(#name)) return CL_DEVICE_NOT_AVAILABLE; \
+    before;                                                     \
     const cl_int code = hx__cl.name arguments;                  \
     hx__gate_leave(NULL, NULL);                                 \
+    after;                                                      \
     return code == CL_SUCCESS ? code : note_loss(#name, code);  \
   }
+#define STATUS(name, parameters, arguments) STATUS_WITH((void)0, (void)0, name, parameters, arguments)
+#define UNMAP(name, parameters, arguments) STATUS_WITH(hx__gate_unmaps(), (void)0, name, parameters, arguments)
+#define WAIT(name, parameters, arguments) STATUS_WITH((void)0, hx__gate_has_waited(), name, parameters, arguments)
 #define OBJECT(type, name, parameters, arguments, release)                              \
   type hx__##name parameters {                                                          \
     cl_int unread;                                                                      \
@@ -102,7 +108,7 @@ static cl_int note_loss(const char *call, cl_int code) {
     hx__cl.name arguments;                              \
     hx__gate_leave(NULL, NULL);                         \
   }
-HX__CL_ENTRIES(STATUS, OBJECT, PLAIN, NOTHING)
+HX__CL_ENTRIES(STATUS, UNMAP, WAIT, OBJECT, PLAIN, NOTHING)
 
 void *hx__cl_usm_alloc(hx__cl_device *d, size_t bytes) {
   cl_int code;

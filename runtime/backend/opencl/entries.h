@@ -15,13 +15,14 @@
 #include <stdbool.h>
 
 /* One row for each entry point, by what it returns.
- * STATUS(name, parameters, arguments): an error code.
+ * STATUS(name, parameters, arguments): an error code. UNMAP and WAIT are like it: UNMAP puts an unmap on a queue, WAIT
+ * returns when commands have ended.
  * OBJECT(type, name, parameters, arguments, release): an object, and an error code through the last parameter. release
  * frees an object whose thread was given up during the call.
  * PLAIN(type, name, parameters, arguments): a pointer without an error code.
  * NOTHING(name, parameters, arguments): nothing. */
 #define HX__CL_WAITS cl_uint n, const cl_event *w, cl_event *e
-#define HX__CL_ENTRIES(STATUS, OBJECT, PLAIN, NOTHING)                                                                 \
+#define HX__CL_ENTRIES(STATUS, UNMAP, WAIT, OBJECT, PLAIN, NOTHING)                                                    \
   STATUS(clGetPlatformIDs, (cl_uint n, cl_platform_id * p, cl_uint * found), (n, p, found))                            \
   STATUS(clGetPlatformInfo, (cl_platform_id p, cl_platform_info i, size_t s, void *v, size_t *r), (p, i, s, v, r))     \
   STATUS(clGetDeviceIDs, (cl_platform_id p, cl_device_type t, cl_uint n, cl_device_id * d, cl_uint * r),               \
@@ -80,15 +81,15 @@
   OBJECT(void *, clEnqueueMapBuffer,                                                                                   \
          (cl_command_queue q, cl_mem m, cl_bool b, cl_map_flags f, size_t o, size_t s, HX__CL_WAITS, cl_int * err),    \
          (q, m, b, f, o, s, n, w, e, err), nothing_to_release)                                                         \
-  STATUS(clEnqueueUnmapMemObject, (cl_command_queue q, cl_mem m, void *p, HX__CL_WAITS), (q, m, p, n, w, e))           \
+  UNMAP(clEnqueueUnmapMemObject, (cl_command_queue q, cl_mem m, void *p, HX__CL_WAITS), (q, m, p, n, w, e))            \
   STATUS(clEnqueueMarkerWithWaitList, (cl_command_queue q, HX__CL_WAITS), (q, n, w, e))                                \
   STATUS(clEnqueueBarrierWithWaitList, (cl_command_queue q, HX__CL_WAITS), (q, n, w, e))                               \
   STATUS(clEnqueueSVMMap, (cl_command_queue q, cl_bool b, cl_map_flags f, void *p, size_t s, HX__CL_WAITS),            \
          (q, b, f, p, s, n, w, e))                                                                                     \
-  STATUS(clEnqueueSVMUnmap, (cl_command_queue q, void *p, HX__CL_WAITS), (q, p, n, w, e))                              \
+  UNMAP(clEnqueueSVMUnmap, (cl_command_queue q, void *p, HX__CL_WAITS), (q, p, n, w, e))                               \
   STATUS(clFlush, (cl_command_queue q), (q))                                                                           \
-  STATUS(clFinish, (cl_command_queue q), (q))                                                                          \
-  STATUS(clWaitForEvents, (cl_uint n, const cl_event *w), (n, w))                                                      \
+  WAIT(clFinish, (cl_command_queue q), (q))                                                                            \
+  WAIT(clWaitForEvents, (cl_uint n, const cl_event *w), (n, w))                                                        \
   STATUS(clGetEventInfo, (cl_event e, cl_event_info i, size_t s, void *v, size_t *r), (e, i, s, v, r))                 \
   STATUS(clGetEventProfilingInfo, (cl_event e, cl_profiling_info i, size_t s, void *v, size_t *r), (e, i, s, v, r))    \
   STATUS(clRetainEvent, (cl_event e), (e))                                                                             \
@@ -101,7 +102,8 @@
 #define HX__CL_DECLARE_OBJECT(type, name, parameters, arguments, release) type hx__##name parameters;
 #define HX__CL_DECLARE_PLAIN(type, name, parameters, arguments) type hx__##name parameters;
 #define HX__CL_DECLARE_NOTHING(name, parameters, arguments) void hx__##name parameters;
-HX__CL_ENTRIES(HX__CL_DECLARE_STATUS, HX__CL_DECLARE_OBJECT, HX__CL_DECLARE_PLAIN, HX__CL_DECLARE_NOTHING)
+HX__CL_ENTRIES(HX__CL_DECLARE_STATUS, HX__CL_DECLARE_STATUS, HX__CL_DECLARE_STATUS, HX__CL_DECLARE_OBJECT,
+               HX__CL_DECLARE_PLAIN, HX__CL_DECLARE_NOTHING)
 
 /* The entry points of the ICD loader. One that the loader lacks is NULL, and calling it fails. */
 #define HX__CL_MEMBER_STATUS(name, parameters, arguments) cl_int(CL_API_CALL *name) parameters;
@@ -109,7 +111,8 @@ HX__CL_ENTRIES(HX__CL_DECLARE_STATUS, HX__CL_DECLARE_OBJECT, HX__CL_DECLARE_PLAI
 #define HX__CL_MEMBER_PLAIN(type, name, parameters, arguments) type(CL_API_CALL *name) parameters;
 #define HX__CL_MEMBER_NOTHING(name, parameters, arguments) void(CL_API_CALL * name) parameters;
 struct hx__cl_entries {
-  HX__CL_ENTRIES(HX__CL_MEMBER_STATUS, HX__CL_MEMBER_OBJECT, HX__CL_MEMBER_PLAIN, HX__CL_MEMBER_NOTHING)
+  HX__CL_ENTRIES(HX__CL_MEMBER_STATUS, HX__CL_MEMBER_STATUS, HX__CL_MEMBER_STATUS, HX__CL_MEMBER_OBJECT,
+                 HX__CL_MEMBER_PLAIN, HX__CL_MEMBER_NOTHING)
 };
 extern struct hx__cl_entries hx__cl;
 

@@ -13,6 +13,7 @@
 cl_int hx__cl_state_of(cl_event event) {
   cl_int state = CL_QUEUED;
   const cl_int code = clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL);
+  if (code == CL_SUCCESS && state <= CL_COMPLETE) hx__gate_has_waited();
   return code == CL_SUCCESS ? state : code;
 }
 
