@@ -77,7 +77,8 @@ static void device_fill(void *self, unsigned d) {
   if (!is_working(device)) return;
   hx__device_run_fill(&device->run, &c->run, &host, device);
   if (device->run.in_flight) return;
-  hx__device_run_finish(&device->run, &c->run, &host, device);
+  hx__device_run_finish(&device->run, &c->run);
+  hx__device_run_learn_last(&device->run, &c->run, host.date_s(device));
   hx__device_run_set_working(&device->run, &c->run, false);
 }
 

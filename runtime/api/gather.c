@@ -2,7 +2,6 @@
 #include "runtime/api/gather.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "runtime/api/bring_up.h"
 #include "runtime/base/clock.h"
@@ -142,10 +141,8 @@ static void gather_calls(hx__plan_snapshot *s, unsigned threads) {
 
 static void gather_rates(hx__plan_snapshot *s) {
   hx__cost_inputs *const p = &s->inputs;
-  const hx__estimate cpu_alone = p->cpu_alone;
-  memset(p, 0, sizeof *p);
-  p->units = (double)s->work->units;
-  p->cpu_alone = cpu_alone;
+  p->objective = HX__OBJECTIVE_TIME;
+  p->first_of_pair = 0;
   p->devices = (unsigned)s->usable;
   s->copy_threads = hx__copy_threads_of(s);
   const unsigned threads = s->threads - s->copy_threads;

@@ -181,7 +181,7 @@ static void run_chunks(hx__device_job *job) {
     hx__device_run_fill(d, progress, &host, job); /* The device computes while results are stored. */
     if (outcome == HX__DONE) deliver_chunk(job, &ended);
   }
-  hx__device_run_finish(d, progress, &host, job);
+  hx__device_run_finish(d, progress);
   if (job->begun) backend_of(job)->end(job->stream, &job->copied);
   /* The device may still read the operands: an upload for a chunk that was never submitted may be running. */
   const bool may_be_read = job->stream->timed_out || d->outcome == HX__TIMED_OUT ||

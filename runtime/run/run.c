@@ -124,8 +124,13 @@ static void learn_from_run(hx__run_state *run, uint64_t cpu_units, uint64_t cpu_
   hx__learn_run(&run->progress, &result, hx__date_s());
 }
 
-static void end_device(hx__device_job *job) {
-  if (job->started && !hx__device_entry_wait_job(job->entry, job->call_limit_ns)) hx__device_job_give_up(job);
+/* This thread learns from the last chunk, which is mostly the only one, because it reads the model in the next call: it
+ * would wait for what another core has just written. */
+static void end_device(hx__run_progress *progress, hx__device_job *job) {
+  if (job->started && hx__device_entry_wait_job(job->entry, job->call_limit_ns))
+    hx__device_run_learn_last(&job->device, progress, hx__date_s());
+  else if (job->started)
+    hx__device_job_give_up(job);
   hx__device_entry_release(job->entry);
 }
 
@@ -144,7 +149,7 @@ static hx_status carry_out(hx__run_state *run, hx_report *report) {
     cpu_units = atomic_load(&run->cpu.units);
     hx__redo_overdue(run);
   }
-  for (size_t i = 0; i < run->progress.devices; i++) end_device(&run->job[i]);
+  for (size_t i = 0; i < run->progress.devices; i++) end_device(&run->progress, &run->job[i]);
   const uint64_t again_ns = clock ? hx__now_ns() : 0;
   if (run->returns || hx__work_range_left(&run->range) || lost_resident(run)) { /* The CPU needs its operands. */
     const hx_status s = hx__fetch_for(run->table, run->work, NULL, false, &run->fetched);

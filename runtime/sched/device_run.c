@@ -23,13 +23,18 @@ static void publish_progress(hx__device_run *d) {
   atomic_store_explicit(&d->ends_ns, (uint64_t)fmin(ends, LATEST_END_NS), memory_order_relaxed);
 }
 
+/* Slices that the device may still take. */
+static size_t slices_left(const hx__device_run *d, const hx__run_progress *run) {
+  return d->terms.policy ? hx__work_range_left(run->range) : d->terms.fixed.count - d->taken;
+}
+
 /* The next chunk: the next piece of the fixed part, or the number of slices that the policy says, from the back of the
  * range. */
 static hx__chunk take_chunk(hx__device_run *d, const hx__run_progress *run, double now_ns) {
   const hx__device_terms *const t = &d->terms;
   const bool fixed = !t->policy;
   hx__view view = {.total = fixed ? t->fixed.count : run->work->slices,
-                   .left = fixed ? t->fixed.count - d->taken : hx__work_range_left(run->range),
+                   .left = slices_left(d, run),
                    .grain = t->grain,
                    .most = t->most,
                    .chunk = run->chunk,
@@ -106,12 +111,13 @@ static void undo_launch(hx__device_run *d, hx__run_progress *run, const hx__run_
 }
 
 void hx__device_run_fill(hx__device_run *d, hx__run_progress *run, const hx__run_host *host, void *self) {
-  while (d->outcome == HX__DONE && d->in_flight < d->terms.depth) {
-    const hx__chunk chunk = take_chunk(d, run, host->now_ns(self));
+  while (d->outcome == HX__DONE && d->in_flight < d->terms.depth && slices_left(d, run)) {
+    const double now_ns = host->now_ns(self);
+    const hx__chunk chunk = take_chunk(d, run, now_ns);
     if (chunk.count == 0) break;
     d->taken += chunk.count;
     const hx__progress before = d->progress;
-    hx__launched_chunk *const v = add_in_flight(d, run, chunk, host->now_ns(self));
+    hx__launched_chunk *const v = add_in_flight(d, run, chunk, now_ns);
     d->outcome = host->launch(self, v);
     v->submit_ns = host->now_ns(self) - v->launched_ns;
     if (d->outcome != HX__DONE) undo_launch(d, run, host, self, d->outcome, &before);
@@ -197,15 +203,14 @@ void hx__device_run_delivered(hx__device_run *d, const hx__run_progress *run, hx
 
 /* After a trial the CPU computes the rest of the run alone, so its rate beside the device is what it has done so far.
  */
-static void record_trial(const hx__device_run *d, hx__run_progress *run) {
+void hx__device_run_finish(const hx__device_run *d, hx__run_progress *run) {
   if (!d->terms.trial || !d->chunks) return;
   atomic_store(&run->cpu_trial_done, atomic_load(&run->cpu_done));
   atomic_store(&run->cpu_trial_ns, atomic_load(&run->cpu_busy_ns) / run->threads);
 }
 
-void hx__device_run_finish(hx__device_run *d, hx__run_progress *run, const hx__run_host *host, void *self) {
-  hx__learn_chunk(d, run, &d->unlearned, true, host->date_s(self));
-  record_trial(d, run);
+void hx__device_run_learn_last(const hx__device_run *d, hx__run_progress *run, uint64_t date_s) {
+  hx__learn_chunk(d, run, &d->unlearned, true, date_s);
 }
 
 hx__chunk hx__device_run_untaken(const hx__device_run *d) {

@@ -126,8 +126,10 @@ void hx__device_run_chunk_ended(hx__device_run *device, hx__run_progress *run, c
                                 hx__outcome outcome, double waited_from_ns, hx__launched_chunk *result);
 /* The results of a chunk are in the caller's memory. */
 void hx__device_run_delivered(hx__device_run *device, const hx__run_progress *run, hx__chunk chunk);
-/* Nothing is in flight and nothing will be launched: learns from the last observation. */
-void hx__device_run_finish(hx__device_run *device, hx__run_progress *run, const hx__run_host *host, void *self);
+/* Nothing is in flight and nothing will be launched. */
+void hx__device_run_finish(const hx__device_run *device, hx__run_progress *run);
+/* After that: learns from the last chunk. Any thread may call it. */
+void hx__device_run_learn_last(const hx__device_run *device, hx__run_progress *run, uint64_t date_s);
 /* Sets whether the device still takes part. */
 void hx__device_run_set_working(hx__device_run *device, hx__run_progress *run, bool working);
 /* The slices of a fixed part that the device has not taken. Called by its worker, or after that has ended. */
