@@ -8,7 +8,7 @@
 
 #include "runtime/base/log.h"
 #include "runtime/base/thread.h"
-#include "runtime/memory/range.h"
+#include "runtime/memory/known.h"
 
 #define MOST_PART 2u /* a device's memory divided by this is the most that copies use */
 

@@ -8,6 +8,7 @@
 #include "runtime/base/status.h"
 #include "runtime/base/thread.h"
 #include "runtime/memory/copies.h"
+#include "runtime/memory/known.h"
 #include "runtime/memory/pins.h"
 
 #define PAGE ((size_t)4096)
@@ -32,7 +33,11 @@ static uint64_t limit_from_timeout(uint64_t timeout_ms) {
 void hx__memory_init(hx__memory *m, const hx__config *config) {
   pthread_mutex_init(&m->lock, NULL);
   hx__cond_init(&m->changed);
-  m->ranges = m->deferred = NULL;
+  m->deferred = NULL;
+  m->known = NULL;
+  m->known_count = m->known_room = 0;
+  m->added = 0;
+  m->pinned = (hx__pinned){0};
   m->copies = NULL;
   atomic_store(&m->watched_ranges, 0);
   m->forced_mode = config->memory;
@@ -58,7 +63,7 @@ static void free_ranges(const hx__memory *m, hx__range *list) {
   }
 }
 
-/* Frees a range that is not in the list any more, or defers that while a chunk that timed out may read it. */
+/* Frees a range that is not known any more, or defers that while a chunk that timed out may read it. */
 static void free_or_defer(hx__memory *m, hx__range *r) {
   hx__lock(&m->lock);
   const bool defer = r->leaked && !hx__in_forked_child();
@@ -73,8 +78,8 @@ static void free_or_defer(hx__memory *m, hx__range *r) {
 void hx__memory_timed_out_ended(hx__memory *m, const hx__device *d) {
   hx__range *ended = NULL;
   hx__lock(&m->lock);
-  for (hx__range *r = m->ranges; r; r = r->next)
-    if (r->reader == d) r->leaked = false;
+  for (size_t i = 0; i < m->known_count; i++)
+    if (m->known[i]->reader == d) m->known[i]->leaked = false;
   for (hx__range **at = &m->deferred; *at;) {
     hx__range *const r = *at;
     if (r->reader != d) {
@@ -95,7 +100,8 @@ void hx__memory_destroy(hx__memory *m) {
   while (m->pinning) pthread_cond_wait(&m->changed, &m->lock);
   hx__unlock(&m->lock);
   hx__copies_free(m);
-  free_ranges(m, m->ranges);
+  for (size_t i = 0; i < m->known_count; i++) free_range(m, m->known[i]);
+  free(m->known);
   free_ranges(m, m->deferred);
   pthread_cond_destroy(&m->changed);
   pthread_mutex_destroy(&m->lock);
@@ -104,31 +110,26 @@ void hx__memory_destroy(hx__memory *m) {
 /* Whether tasks that write to the range must be noticed. Requires the lock. */
 static unsigned is_watched(const hx__range *r) { return r->advice || (r->block && r->mode == HX__MEMORY_SVM_COARSE); }
 
-static void add_range(hx__memory *m, hx__range *r) {
+/* False: no memory. */
+static bool add_range(hx__memory *m, hx__range *r) {
   hx__lock(&m->lock);
-  r->next = m->ranges;
-  m->ranges = r;
-  atomic_fetch_add(&m->watched_ranges, is_watched(r));
-  hx__unlock(&m->lock);
-}
-
-static hx__range **find_link(hx__memory *m, const void *p, bool allocated) {
-  hx__range **at = &m->ranges;
-  while (*at && ((*at)->p != p || (*at)->allocated != allocated)) at = &(*at)->next;
-  return at;
-}
-
-/* Removes the range that begins at p from the list, after waiting until none of its pins is in use. */
-static hx__range *take_range(hx__memory *m, const void *p, bool allocated) {
-  hx__lock(&m->lock);
-  hx__range **at = find_link(m, p, allocated);
-  while (*at && hx__pins_busy(*at) && !hx__in_forked_child()) {
-    pthread_cond_wait(&m->changed, &m->lock);
-    at = find_link(m, p, allocated);
+  const bool added = hx__known_reserve(m);
+  if (added) {
+    hx__known_add(m, r);
+    atomic_fetch_add(&m->watched_ranges, is_watched(r));
   }
-  hx__range *const found = *at;
+  hx__unlock(&m->lock);
+  return added;
+}
+
+/* Removes the range that begins at p, after waiting until none of its pins is in use. */
+static hx__range *take_range(hx__memory *m, const void *p, bool allocated) {
+  hx__range *found;
+  hx__lock(&m->lock);
+  while ((found = hx__known_at(m, p, allocated)) != NULL && hx__pins_busy(found) && !hx__in_forked_child())
+    pthread_cond_wait(&m->changed, &m->lock);
   if (found) {
-    *at = found->next;
+    hx__known_remove(m, found);
     atomic_fetch_sub(&m->watched_ranges, is_watched(found));
     hx__copies_invalidate(m, found->p, found->bytes, true);
   }
@@ -167,8 +168,10 @@ void *hx__memory_alloc(hx__memory *m, hx__device *const *devices, size_t count, 
   }
   r->bytes = rounded;
   r->allocated = true;
-  add_range(m, r);
-  return r->p;
+  void *const block = r->p;
+  if (add_range(m, r)) return block;
+  free_range(m, r);
+  return NULL;
 }
 
 bool hx__memory_free(hx__memory *m, void *p) {
@@ -176,13 +179,6 @@ bool hx__memory_free(hx__memory *m, void *p) {
   if (!r) return false;
   free_or_defer(m, r);
   return true;
-}
-
-static hx__range *overlapping(const hx__memory *m, const void *p, size_t bytes) {
-  const uintptr_t first = (uintptr_t)p;
-  for (hx__range *r = m->ranges; r; r = r->next)
-    if (first < (uintptr_t)r->p + r->bytes && (uintptr_t)r->p < first + bytes) return r;
-  return NULL;
 }
 
 hx_status hx__memory_register(hx__memory *m, void *p, size_t bytes) {
@@ -194,15 +190,14 @@ hx_status hx__memory_register(hx__memory *m, void *p, size_t bytes) {
   if (!r) return hx__fail(HX_OUT_OF_MEMORY, "no memory to register a range");
   *r = (hx__range){.p = p, .bytes = bytes};
   hx__lock(&m->lock);
-  const hx__range *const other = overlapping(m, p, bytes);
-  const hx__range seen = other ? *other : *r;
-  if (!other) {
-    r->next = m->ranges;
-    m->ranges = r;
-  }
+  const size_t at = hx__known_overlap(m, p, bytes);
+  const bool overlaps = at < m->known_count, added = !overlaps && hx__known_reserve(m);
+  const hx__range seen = overlaps ? *m->known[at] : *r;
+  if (added) hx__known_add(m, r);
   hx__unlock(&m->lock);
-  if (!other) return HX_OK;
+  if (added) return HX_OK;
   free(r);
+  if (!overlaps) return hx__fail(HX_OUT_OF_MEMORY, "no memory to register a range");
   return hx__fail(HX_INVALID_ARGUMENT, "p = %p with %zu bytes overlaps the known range %p with %zu bytes", p, bytes,
                   seen.p, seen.bytes);
 }
@@ -216,8 +211,7 @@ hx_status hx__memory_unregister(hx__memory *m, void *p) {
 
 size_t hx__memory_range_bytes(hx__memory *m, const void *p) {
   hx__lock(&m->lock);
-  const hx__range *r = m->ranges;
-  while (r && r->p != p) r = r->next;
+  const hx__range *const block = hx__known_at(m, p, true), *const r = block ? block : hx__known_at(m, p, false);
   const size_t bytes = r ? r->bytes : 0;
   hx__unlock(&m->lock);
   return bytes;

@@ -12,16 +12,25 @@ typedef struct hx__range hx__range;
 typedef struct hx__copy hx__copy;
 typedef struct hx__pin hx__pin;
 
+/* For which ranges and devices nothing is left to pin. */
+typedef struct hx__pinned {
+  uint64_t added;   /* the ranges known when so many had been added */
+  uint32_t devices; /* bits by their indices */
+} hx__pinned;
+
 typedef struct hx__memory {
   pthread_mutex_t lock;
   pthread_cond_t changed;
-  hx__range *ranges;               /* a list, because programs have few */
+  hx__range **known; /* known.h */
+  size_t known_count, known_room;
   hx__range *deferred;             /* freed by the caller, but a chunk that timed out may still read them */
   hx__copy *copies;                /* device copies that outlive calls */
   _Atomic unsigned watched_ranges; /* ranges whose writes must be noticed; 0: small calls need no lock */
   hx__memory_mode forced_mode;     /* HX_MEMORY */
   uint64_t limit_ns;               /* how long a thread of the program waits for one driver call about memory */
   bool pinning;                    /* a background thread pins memory; under the lock */
+  uint64_t added;                  /* ranges so far */
+  hx__pinned pinned;
 } hx__memory;
 
 void hx__memory_init(hx__memory *memory, const hx__config *config);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "runtime/base/thread.h"
+#include "runtime/memory/known.h"
 
 struct hx__pin {
   hx__pin *next;
@@ -47,31 +48,50 @@ void hx__pins_free(const hx__memory *m, hx__range *r) {
   r->pins = NULL;
 }
 
-/* The next range that a device should pin, and a new entry for the pin in its list; NULL: there is none. Requires the
- * lock. */
-static hx__pin *next_to_pin(const hx__memory *m, hx__device *const *devices, size_t count, hx__range **range) {
-  for (hx__range *r = m->ranges; r; r = r->next)
-    for (size_t i = 0; i < count; i++) {
-      hx__device *const d = devices[i];
-      if (!d->backend->memory || !d->backend->memory->pin || atomic_load(&d->lost) ||
-          !(atomic_load(&d->ready) & HX__NEED_OPEN))
-        continue;
-      if ((r->block && r->device == d) || pin_for(r, d) || hx__mode_of(m, d, r) != HX__MEMORY_COPY) continue;
-      hx__pin *const p = calloc(1, sizeof *p);
-      if (!p) return NULL;
-      *p = (hx__pin){.next = r->pins, .device = d};
-      *range = r;
-      return r->pins = p;
+/* The devices that can pin memory now, as bits by their indices. */
+static uint32_t pinning_devices(hx__device *const *devices, size_t count) {
+  uint32_t bits = 0;
+  for (size_t i = 0; i < count; i++) {
+    const hx__device *const d = devices[i];
+    const bool can = d->backend->memory && d->backend->memory->pin;
+    if (can && !atomic_load(&d->lost) && (atomic_load(&d->ready) & HX__NEED_OPEN)) bits |= 1u << i;
+  }
+  return bits;
+}
+
+static bool is_to_pin(const hx__memory *m, const hx__range *r, const hx__device *d) {
+  return !(r->block && r->device == d) && !pin_for(r, d) && hx__mode_of(m, d, r) == HX__MEMORY_COPY;
+}
+
+/* The next range that a device should pin, and the device; NULL: there is none. Requires the lock. devices: always the
+ * same ones of a context. Each call with devices looks here, so that nothing is left to pin is noted. */
+static hx__range *next_to_pin(hx__memory *m, hx__device *const *devices, size_t count, hx__device **device) {
+  const uint32_t bits = pinning_devices(devices, count);
+  if (m->pinned.added == m->added && !(bits & ~m->pinned.devices)) return NULL;
+  for (size_t i = 0; i < m->known_count; i++)
+    for (uint32_t left = bits; left; left &= left - 1) {
+      *device = devices[__builtin_ctz(left)];
+      if (is_to_pin(m, m->known[i], *device)) return m->known[i];
     }
+  m->pinned = (hx__pinned){m->added, bits};
   return NULL;
+}
+
+/* A new entry in the list of the range's pins, which is not made yet; NULL: no memory. */
+static hx__pin *add_pin(hx__range *r, hx__device *d) {
+  hx__pin *const p = calloc(1, sizeof *p);
+  if (!p) return NULL;
+  *p = (hx__pin){.next = r->pins, .device = d};
+  return r->pins = p;
 }
 
 static void pin_all(hx__memory *m, hx__device *const *devices, size_t count) {
   hx__range *r;
+  hx__device *d;
   hx__lock(&m->lock);
-  for (hx__pin *p; (p = next_to_pin(m, devices, count, &r)) != NULL;) {
+  for (hx__pin *p; (r = next_to_pin(m, devices, count, &d)) != NULL && (p = add_pin(r, d)) != NULL;) {
     hx__unlock(&m->lock); /* the range is not freed while it is busy */
-    void *const block = p->device->backend->memory->pin(p->device, r->p, r->bytes, m->limit_ns);
+    void *const block = d->backend->memory->pin(d, r->p, r->bytes, m->limit_ns);
     hx__lock(&m->lock);
     p->block = block;
     p->made = true;
@@ -111,15 +131,10 @@ static void *pin_thread(void *p) {
 
 void hx__memory_pin_async(hx__memory *m, hx__device *const *devices, size_t count) {
   if (hx__in_forked_child()) return;
-  hx__range *r;
+  hx__device *d;
   pin_job *e = NULL;
   hx__lock(&m->lock);
-  hx__pin *const p = m->pinning ? NULL : next_to_pin(m, devices, count, &r);
-  if (p) { /* this was only a check: the thread finds it again */
-    r->pins = p->next;
-    free(p);
-    e = malloc(sizeof *e);
-  }
+  if (!m->pinning && next_to_pin(m, devices, count, &d)) e = malloc(sizeof *e);
   m->pinning = m->pinning || e;
   hx__unlock(&m->lock);
   if (!e) return;

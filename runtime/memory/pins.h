@@ -11,7 +11,7 @@ void *hx__pin_of(const hx__range *r, const hx__device *device);
 bool hx__range_is_pinned(const hx__range *r);
 /* Whether the range must not be freed: it is being pinned, or a run uses a pin of it. */
 bool hx__pins_busy(const hx__range *r);
-/* Unpins a range that is not in the list any more. */
+/* Unpins a range that is not known any more. */
 void hx__pins_free(const hx__memory *m, hx__range *r);
 
 #endif

@@ -3,7 +3,7 @@
 #include "runtime/base/thread.h"
 #include "runtime/memory/copies.h"
 #include "runtime/memory/pins.h"
-#include "runtime/memory/range.h"
+#include "runtime/memory/known.h"
 
 /* Placements of one operand. */
 #define STAGED 0u /* copied through staging buffers */
@@ -14,7 +14,7 @@ uint32_t hx__memory_placement(hx__memory *m, const hx__work *w) {
   const size_t arrays = hx__memory_arrays(w);
   uint32_t placement = 0;
   hx__lock(&m->lock);
-  for (unsigned i = 0; i < 2 && i < arrays && m->ranges; i++) {
+  for (unsigned i = 0; i < 2 && i < arrays && m->known_count; i++) {
     const hx__array a = hx__array_of(w, i);
     const hx__range *const r = hx__range_of(m, a.p, hx__array_bytes(&a));
     if (!r) continue;
@@ -22,7 +22,7 @@ uint32_t hx__memory_placement(hx__memory *m, const hx__work *w) {
     const bool present = r->advice && hx__copies_are_present(m, r, &a);
     placement |= (present ? HX__PRESENT : direct ? DIRECT : STAGED) << 2 * i;
   }
-  if ((w->matmul || w->map) && m->ranges && !hx__c_has_gaps(w)) {
+  if ((w->matmul || w->map) && m->known_count && !hx__c_has_gaps(w)) {
     const hx__array c = hx__array_of_c(w);
     const hx__range *const r = hx__range_of(m, c.p, hx__array_bytes(&c));
     if (r && (r->advice & HX_RESIDENT)) placement |= HX__RESIDENT_C;

@@ -1,16 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Known ranges, the arrays of a task, and the mode in which a device reaches a range: HX_MEMORY if the device can serve
+ * The arrays of a task, and the mode in which a device reaches a range: HX_MEMORY if the device can serve
  * it for that memory, otherwise the first mode in which the device accesses it in place, otherwise copy. */
 #include "runtime/memory/range.h"
-
-hx__range *hx__range_of(const hx__memory *m, const void *p, size_t bytes) {
-  const uintptr_t first = (uintptr_t)p;
-  for (hx__range *r = m->ranges; r; r = r->next) {
-    const uintptr_t at = (uintptr_t)r->p;
-    if (at <= first && first - at <= r->bytes && bytes <= r->bytes - (first - at)) return r;
-  }
-  return NULL;
-}
 
 uint64_t hx__next_version(void) {
   static _Atomic uint64_t last;

@@ -6,7 +6,7 @@
 #include "runtime/memory/memory.h"
 
 struct hx__range {
-  hx__range *next;
+  hx__range *next; /* in a list of ranges that are not known any more */
   void *p;
   size_t bytes;
   bool allocated;           /* by hx_alloc; false: registered */
@@ -25,9 +25,6 @@ struct hx__range {
 
 /* Numbers are unique in the process, so that two contents of one address never have the same version. */
 uint64_t hx__next_version(void);
-
-/* The range that contains [p, p+bytes); NULL: none. Requires the lock. */
-hx__range *hx__range_of(const hx__memory *memory, const void *p, size_t bytes);
 
 /* The mode in which the device reaches memory of the range (NULL: memory of no known range). Requires the lock. */
 hx__memory_mode hx__mode_of(const hx__memory *memory, const hx__device *device, const hx__range *r);

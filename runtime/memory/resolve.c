@@ -4,7 +4,7 @@
 #include "runtime/base/thread.h"
 #include "runtime/memory/copies.h"
 #include "runtime/memory/pins.h"
-#include "runtime/memory/range.h"
+#include "runtime/memory/known.h"
 
 /* The outputs of a task as a range of bytes. */
 typedef struct extent {
@@ -26,9 +26,9 @@ static hx__range *coarse_output(const hx__memory *m, const hx__work *w) {
 /* Gives ranges that contain outputs of the task a new version, so that copies of them become stale. */
 static void mark_outputs_written(const hx__memory *m, const hx__work *w) {
   const extent out = output_of(w);
-  const uintptr_t first = (uintptr_t)out.p;
-  for (hx__range *r = m->ranges; r; r = r->next)
-    if (first < (uintptr_t)r->p + r->bytes && (uintptr_t)r->p < first + out.bytes) r->version = hx__next_version();
+  const uintptr_t end = (uintptr_t)out.p + out.bytes;
+  for (size_t i = hx__known_overlap(m, out.p, out.bytes); i < m->known_count && (uintptr_t)m->known[i]->p < end; i++)
+    m->known[i]->version = hx__next_version();
 }
 
 void hx__memory_claim_outputs(hx__memory *m, const hx__work *w) {

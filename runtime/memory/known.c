@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/memory/known.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define FIRST_ROOM 16u
+
+/* The index of the first range that begins behind the address. */
+static size_t first_behind(const hx__memory *m, const void *address) {
+  size_t low = 0, high = m->known_count;
+  while (low < high) {
+    const size_t middle = low + (high - low) / 2;
+    if ((uintptr_t)m->known[middle]->p <= (uintptr_t)address)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+bool hx__known_reserve(hx__memory *m) {
+  if (m->known_count < m->known_room) return true;
+  const size_t room = m->known_room ? 2 * m->known_room : FIRST_ROOM;
+  hx__range **const longer = realloc(m->known, room * sizeof *longer);
+  if (!longer) return false;
+  m->known = longer;
+  m->known_room = room;
+  return true;
+}
+
+void hx__known_add(hx__memory *m, hx__range *r) {
+  const size_t at = first_behind(m, r->p);
+  memmove(m->known + at + 1, m->known + at, (m->known_count - at) * sizeof *m->known);
+  m->known[at] = r;
+  m->known_count++;
+  m->added++;
+}
+
+void hx__known_remove(hx__memory *m, const hx__range *r) {
+  size_t at = first_behind(m, r->p);
+  while (m->known[at - 1] != r) at--;
+  memmove(m->known + at - 1, m->known + at, (m->known_count - at) * sizeof *m->known);
+  m->known_count--;
+}
+
+hx__range *hx__range_of(const hx__memory *m, const void *p, size_t bytes) {
+  const size_t at = first_behind(m, p);
+  if (at == 0) return NULL;
+  hx__range *const r = m->known[at - 1];
+  const size_t before = (size_t)((uintptr_t)p - (uintptr_t)r->p);
+  return before <= r->bytes && bytes <= r->bytes - before ? r : NULL;
+}
+
+hx__range *hx__known_at(const hx__memory *m, const void *p, bool allocated) {
+  for (size_t at = first_behind(m, p); at && m->known[at - 1]->p == p; at--)
+    if (m->known[at - 1]->allocated == allocated) return m->known[at - 1];
+  return NULL;
+}
+
+static bool overlaps(const hx__range *r, const void *p, size_t bytes) {
+  return (uintptr_t)p < (uintptr_t)r->p + r->bytes && (uintptr_t)r->p < (uintptr_t)p + bytes;
+}
+
+size_t hx__known_overlap(const hx__memory *m, const void *p, size_t bytes) {
+  const size_t at = first_behind(m, p);
+  if (at && overlaps(m->known[at - 1], p, bytes)) return at - 1;
+  return at < m->known_count && overlaps(m->known[at], p, bytes) ? at : m->known_count;
+}

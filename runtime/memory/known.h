@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The ranges that a context knows, in the order of their addresses, so that one of thousands is found by halving. They
+ * do not overlap, unless the program has freed memory that is still registered. All functions require the lock. */
+#ifndef HX_MEMORY_KNOWN_H
+#define HX_MEMORY_KNOWN_H
+
+#include "runtime/memory/range.h"
+
+/* Makes room for one more range. False: no memory. */
+bool hx__known_reserve(hx__memory *memory);
+/* Adds a range, for which there is room. */
+void hx__known_add(hx__memory *memory, hx__range *r);
+void hx__known_remove(hx__memory *memory, const hx__range *r);
+
+/* The range that contains [p, p+bytes); NULL: none. */
+hx__range *hx__range_of(const hx__memory *memory, const void *p, size_t bytes);
+/* The allocated or registered range that begins at p; NULL: none. */
+hx__range *hx__known_at(const hx__memory *memory, const void *p, bool allocated);
+/* The index of the first range that has a byte of [p, p+bytes), bytes > 0, which those behind it may have, too; the
+ * number of ranges if none has. */
+size_t hx__known_overlap(const hx__memory *memory, const void *p, size_t bytes);
+
+#endif
