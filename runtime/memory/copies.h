@@ -8,11 +8,11 @@
 /* Sets array->mirror to the device's copy of the array, which lies in the range r. Creates the copy if it is advised
  * and there is none; NULL if there is no room, or if filling the copy may read the `bytes` from `written` on while the
  * CPU writes them. hx__copies_release ends the use of a mirror. */
-void hx__copies_find(hx__memory *memory, hx__device *device, const hx__range *r, const void *written, size_t bytes,
+void hx__copies_find(hx__memory *memory, hx__device *device, hx__range *r, const void *written, size_t bytes,
                      hx__array *array);
 void hx__copies_release(hx__memory *memory, const hx__mirror *mirror); /* NULL is ignored */
 /* Whether a device has at least half of the array already. */
-bool hx__copies_are_present(const hx__memory *memory, const hx__range *r, const hx__array *array);
+bool hx__copies_are_present(const hx__range *r, const hx__array *array);
 
 /* Marks resident results of which [p, p+bytes) has an element as stale; if `mirrors`, mirrors that overlap it, too. */
 void hx__copies_invalidate(hx__memory *memory, const void *p, size_t bytes, bool mirrors);
@@ -20,6 +20,8 @@ void hx__copies_invalidate(hx__memory *memory, const void *p, size_t bytes, bool
  * results of which it has written an element are stale. written: false if it has written nothing. */
 void hx__copies_claim(hx__memory *memory, const hx__work *work);
 void hx__copies_release_output(hx__memory *memory, const hx__work *work, bool written);
+/* The copies of a range that is not known any more are not valid. */
+void hx__copies_forget(hx__memory *memory, hx__range *r);
 void hx__copies_free(hx__memory *memory);
 
 #endif

@@ -58,12 +58,12 @@ hx__range *hx__known_at(const hx__memory *m, const void *p, bool allocated) {
   return NULL;
 }
 
-static bool overlaps(const hx__range *r, const void *p, size_t bytes) {
-  return (uintptr_t)p < (uintptr_t)r->p + r->bytes && (uintptr_t)r->p < (uintptr_t)p + bytes;
-}
-
-size_t hx__known_overlap(const hx__memory *m, const void *p, size_t bytes) {
-  const size_t at = first_behind(m, p);
-  if (at && overlaps(m->known[at - 1], p, bytes)) return at - 1;
-  return at < m->known_count && overlaps(m->known[at], p, bytes) ? at : m->known_count;
+hx__range *const *hx__known_overlapping(const hx__memory *m, const void *p, size_t bytes, size_t *count) {
+  const uintptr_t first = (uintptr_t)p, end = first + bytes;
+  size_t from = first_behind(m, p);
+  if (from && first - (uintptr_t)m->known[from - 1]->p < m->known[from - 1]->bytes) from--;
+  size_t to = from;
+  while (bytes && to < m->known_count && (uintptr_t)m->known[to]->p < end) to++;
+  *count = to - from;
+  return m->known + from;
 }

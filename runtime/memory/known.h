@@ -16,8 +16,7 @@ void hx__known_remove(hx__memory *memory, const hx__range *r);
 hx__range *hx__range_of(const hx__memory *memory, const void *p, size_t bytes);
 /* The allocated or registered range that begins at p; NULL: none. */
 hx__range *hx__known_at(const hx__memory *memory, const void *p, bool allocated);
-/* The index of the first range that has a byte of [p, p+bytes), bytes > 0, which those behind it may have, too; the
- * number of ranges if none has. */
-size_t hx__known_overlap(const hx__memory *memory, const void *p, size_t bytes);
+/* The ranges that have a byte of [p, p+bytes), and in *count how many there are. */
+hx__range *const *hx__known_overlapping(const hx__memory *memory, const void *p, size_t bytes, size_t *count);
 
 #endif

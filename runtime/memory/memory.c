@@ -38,7 +38,8 @@ void hx__memory_init(hx__memory *m, const hx__config *config) {
   m->known_count = m->known_room = 0;
   m->added = 0;
   m->pinned = (hx__pinned){0};
-  m->copies = NULL;
+  m->gone = NULL;
+  m->uses = 0;
   atomic_store(&m->watched_ranges, 0);
   m->forced_mode = config->memory;
   m->limit_ns = limit_from_timeout(config->timeout_ms);
@@ -131,7 +132,7 @@ static hx__range *take_range(hx__memory *m, const void *p, bool allocated) {
   if (found) {
     hx__known_remove(m, found);
     atomic_fetch_sub(&m->watched_ranges, is_watched(found));
-    hx__copies_invalidate(m, found->p, found->bytes, true);
+    hx__copies_forget(m, found);
   }
   hx__unlock(&m->lock);
   return found;
@@ -190,14 +191,15 @@ hx_status hx__memory_register(hx__memory *m, void *p, size_t bytes) {
   if (!r) return hx__fail(HX_OUT_OF_MEMORY, "no memory to register a range");
   *r = (hx__range){.p = p, .bytes = bytes};
   hx__lock(&m->lock);
-  const size_t at = hx__known_overlap(m, p, bytes);
-  const bool overlaps = at < m->known_count, added = !overlaps && hx__known_reserve(m);
-  const hx__range seen = overlaps ? *m->known[at] : *r;
+  size_t others;
+  hx__range *const *const other = hx__known_overlapping(m, p, bytes, &others);
+  const hx__range seen = others ? **other : *r;
+  const bool added = !others && hx__known_reserve(m);
   if (added) hx__known_add(m, r);
   hx__unlock(&m->lock);
   if (added) return HX_OK;
   free(r);
-  if (!overlaps) return hx__fail(HX_OUT_OF_MEMORY, "no memory to register a range");
+  if (!others) return hx__fail(HX_OUT_OF_MEMORY, "no memory to register a range");
   return hx__fail(HX_INVALID_ARGUMENT, "p = %p with %zu bytes overlaps the known range %p with %zu bytes", p, bytes,
                   seen.p, seen.bytes);
 }

@@ -24,7 +24,8 @@ typedef struct hx__memory {
   hx__range **known; /* known.h */
   size_t known_count, known_room;
   hx__range *deferred;             /* freed by the caller, but a chunk that timed out may still read them */
-  hx__copy *copies;                /* device copies that outlive calls */
+  hx__copy *gone;                  /* device copies in use, of ranges that are not known any more */
+  uint64_t uses;                   /* of device copies so far */
   _Atomic unsigned watched_ranges; /* ranges whose writes must be noticed; 0: small calls need no lock */
   hx__memory_mode forced_mode;     /* HX_MEMORY */
   uint64_t limit_ns;               /* how long a thread of the program waits for one driver call about memory */

@@ -19,7 +19,7 @@ uint32_t hx__memory_placement(hx__memory *m, const hx__work *w) {
     const hx__range *const r = hx__range_of(m, a.p, hx__array_bytes(&a));
     if (!r) continue;
     const bool direct = (r->block && r->mode == HX__MEMORY_COPY) || hx__range_is_pinned(r);
-    const bool present = r->advice && hx__copies_are_present(m, r, &a);
+    const bool present = r->advice && hx__copies_are_present(r, &a);
     placement |= (present ? HX__PRESENT : direct ? DIRECT : STAGED) << 2 * i;
   }
   if ((w->matmul || w->map) && m->known_count && !hx__c_has_gaps(w)) {

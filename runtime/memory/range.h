@@ -21,6 +21,7 @@ struct hx__range {
   unsigned writers, readers; /* svm-coarse: tasks whose outputs the host writes there; runs whose kernels may read it */
   hx__pin *pins;             /* pins by devices that have not provided the block */
   unsigned pin_users;        /* operands of runs that use a pin */
+  hx__copy *copies;          /* device copies that outlive calls */
 };
 
 /* Numbers are unique in the process, so that two contents of one address never have the same version. */

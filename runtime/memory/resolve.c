@@ -26,9 +26,9 @@ static hx__range *coarse_output(const hx__memory *m, const hx__work *w) {
 /* Gives ranges that contain outputs of the task a new version, so that copies of them become stale. */
 static void mark_outputs_written(const hx__memory *m, const hx__work *w) {
   const extent out = output_of(w);
-  const uintptr_t end = (uintptr_t)out.p + out.bytes;
-  for (size_t i = hx__known_overlap(m, out.p, out.bytes); i < m->known_count && (uintptr_t)m->known[i]->p < end; i++)
-    m->known[i]->version = hx__next_version();
+  size_t count;
+  hx__range *const *const ranges = hx__known_overlapping(m, out.p, out.bytes, &count);
+  for (size_t i = 0; i < count; i++) ranges[i]->version = hx__next_version();
 }
 
 void hx__memory_claim_outputs(hx__memory *m, const hx__work *w) {

@@ -27,9 +27,10 @@ static void query(const hx__memory *m, ptrdiff_t at, size_t bytes) {
   }
   const hx__range *touched = NULL;
   for (ptrdiff_t b = at; b < at + (ptrdiff_t)bytes && !touched; b = (b / PAGE + (b >= 0)) * PAGE) touched = owner_at(b);
-  const size_t found = hx__known_overlap(m, p, bytes);
-  const hx__range *const got = found < m->known_count ? m->known[found] : NULL;
-  CHECK(bytes == 0 || got == touched, "%zu bytes at %td: the first range is %p, not %p", bytes, at, (const void *)got,
+  size_t count;
+  hx__range *const *const found = hx__known_overlapping(m, p, bytes, &count);
+  const hx__range *const got = count ? *found : NULL;
+  CHECK(got == touched, "%zu bytes at %td: the first range is %p, not %p", bytes, at, (const void *)got,
         (const void *)touched);
   const hx__range *const begins = first && first->p == p ? first : NULL;
   for (unsigned allocated = 0; allocated < 2; allocated++)
