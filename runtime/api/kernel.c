@@ -29,6 +29,7 @@ hx_status hx_compile(hx_context *hx, const hx_kernel_source *source, hx_kernel *
   s = hx__expr_compile(source, &k->expr);
   const char *const exceeded = s == HX_OK ? hx__expr_code_of(&k->expr, &k->code) : NULL;
   if (exceeded) s = hx__fail(HX_INVALID_ARGUMENT, "text 1:1: the whole text needs more than %s", exceeded);
+  k->hash = s == HX_OK ? hx__expr_hash(&k->expr) : 0;
   if (s == HX_OK)
     *out = k;
   else

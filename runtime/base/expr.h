@@ -6,8 +6,11 @@
 #define HX_BASE_EXPR_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
+#include "runtime/base/hash.h"
 #include "runtime/hx.h"
 
 /* X(name, operands, type of the operands, type of the result). Types are those of hx_type without HX_; ANY is any, and
@@ -91,6 +94,16 @@ typedef struct hx__expr {
   unsigned inputs, parameters;
   uint8_t input_type[HX__EXPR_INPUTS], parameter_type[HX__EXPR_PARAMETERS];
 } hx__expr;
+
+/* A short name for the operations of an expression. Measurements are stored by it. */
+static inline uint64_t hx__expr_hash(const hx__expr *e) {
+  return hx__hash(HX__HASH_START, e->value, e->count * sizeof e->value[0]);
+}
+
+static inline bool hx__expr_equal(const hx__expr *a, const hx__expr *b) {
+  return !memcmp(&a->count, &b->count, sizeof *a - offsetof(hx__expr, count)) &&
+         !memcmp(a->value, b->value, a->count * sizeof a->value[0]);
+}
 
 /* The number of operands of an operation. */
 static inline unsigned hx__expr_operands(hx__expr_op op) {

@@ -77,6 +77,7 @@ typedef struct hx__expr_code {
 struct hx_kernel {
   hx__expr expr;
   hx__expr_code code;
+  uint64_t hash; /* hx__expr_hash */
 };
 
 #endif

@@ -21,8 +21,7 @@ static uint64_t lines_class(const hx__work *w) {
 
 /* A user kernel is known by a hash of its operations, beside the reduction of what it gives. */
 static uint64_t kernel_of_map(const hx__work *w) {
-  const hx__expr *const e = &w->kernel->expr;
-  uint64_t hash = hx__hash(HX__HASH_START, e->value, e->count * sizeof e->value[0]);
+  uint64_t hash = w->kernel->hash;
   for (size_t f = 1; f < w->nfields; f++) hash = hx__hash(hash, &w->fields[f].op, sizeof w->fields[f].op);
   const uint64_t op = w->map ? 0u : hx__reduction_index(w->fields->op, w->fields->type) + 1u;
   return (hash & (((uint64_t)1 << (PLACEMENT_SHIFT - 6u)) - 1u)) | op << (PLACEMENT_SHIFT - 6u);

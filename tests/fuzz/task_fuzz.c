@@ -24,8 +24,10 @@ static const struct {
 
 int LLVMFuzzerInitialize(int *argc, char ***argv) {
   (void)argc, (void)argv;
-  for (int i = 0; i < KERNELS; i++)
+  for (int i = 0; i < KERNELS; i++) {
     FUZZ_CHECK(hx__expr_compile(&kSources[i].source, &kernels[i].expr) == HX_OK, "%s", hx_error_detail());
+    kernels[i].hash = hx__expr_hash(&kernels[i].expr);
+  }
   return 0;
 }
 

@@ -51,7 +51,7 @@ typedef struct hx__cl_map {
   float rate;            /* units per nanosecond, found by the self-test */
   _Atomic uint8_t state; /* hx__map_state */
 } hx__cl_map;
-#define HX__CL_MAPS 64u
+#define HX__CL_MAPS 512u /* as many as a program that generates kernels may have; an entry takes 14 KB */
 
 /* A device buffer that grows. */
 typedef struct hx__cl_buffer {
@@ -106,6 +106,7 @@ typedef struct hx__cl_device {
   hx__cl_buffer spare[HX__CL_SPARES]; /* from destroyed mirrors: each product of a chain needs a new one */
 
   hx__cl_map *map[HX__CL_MAPS];
+  uint64_t map_hash[HX__CL_MAPS]; /* of the expressions */
   _Atomic unsigned maps_known;
 
   bool completions_tried;         /* by the preparing thread */

@@ -22,10 +22,11 @@ static const char *const no_memory = "no host memory";
 
 /* The entry of an expression, and of the operation that reduces it (0: none). An entry is written once, before
  * `maps_known` counts it. */
-static hx__cl_map *find(hx__cl_device *d, const hx__expr *e, hx_op op) {
+static hx__cl_map *find(hx__cl_device *d, const struct hx_kernel *kernel, hx_op op) {
   const unsigned known = atomic_load_explicit(&d->maps_known, memory_order_acquire);
   for (unsigned i = 0; i < known; i++)
-    if (d->map[i]->op == op && !memcmp(&d->map[i]->kernel.expr, e, sizeof *e)) return d->map[i];
+    if (d->map_hash[i] == kernel->hash && d->map[i]->op == op && hx__expr_equal(&d->map[i]->kernel.expr, &kernel->expr))
+      return d->map[i];
   return NULL;
 }
 
@@ -33,14 +34,18 @@ static hx__cl_map *find(hx__cl_device *d, const hx__expr *e, hx_op op) {
 static void add(hx__cl_device *d, const struct hx_kernel *kernel, hx_op op) {
   pthread_mutex_lock(&d->lock);
   const unsigned known = atomic_load(&d->maps_known);
-  hx__cl_map *const map = known < HX__CL_MAPS && !find(d, &kernel->expr, op) ? calloc(1, sizeof *map) : NULL;
+  hx__cl_map *const map = known < HX__CL_MAPS && !find(d, kernel, op) ? calloc(1, sizeof *map) : NULL;
   if (map) {
     map->kernel = *kernel;
     map->op = op;
     atomic_store(&map->state, HX__MAP_REQUESTED);
     d->map[known] = map;
+    d->map_hash[known] = kernel->hash;
     atomic_fetch_and(&d->base.ready, ~HX__NEED_MAPS);
     atomic_store_explicit(&d->maps_known, known + 1, memory_order_release);
+    if (known + 1 == HX__CL_MAPS)
+      hx__log(HX__LOG_WARN, "%s has %u user kernels, the most that it keeps: the CPU computes further ones",
+              d->base.name, HX__CL_MAPS);
   }
   pthread_mutex_unlock(&d->lock);
 }
@@ -51,8 +56,8 @@ static hx_op op_of(const hx__work *w) { return w->map || w->by_lines || w->nfiel
 /* The entry of a work: for a map-reduce whose one launch was refused that of the map, whose elements are reduced. */
 static hx__cl_map *entry_of(hx__cl_device *d, const hx__work *w) {
   const hx_op op = op_of(w);
-  hx__cl_map *const map = find(d, &w->kernel->expr, op);
-  return map && op && atomic_load(&map->state) == HX__MAP_REFUSED ? find(d, &w->kernel->expr, 0) : map;
+  hx__cl_map *const map = find(d, w->kernel, op);
+  return map && op && atomic_load(&map->state) == HX__MAP_REFUSED ? find(d, w->kernel, 0) : map;
 }
 
 hx__map_state hx__cl_map_state(hx__device *device, const hx__work *w, bool request, float *rate) {
