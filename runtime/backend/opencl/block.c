@@ -14,36 +14,41 @@ static void *svm_alloc(hx__cl_device *d, size_t bytes, hx__memory_mode mode) {
  * page more than needed. */
 static void *to_page(void *p) { return (void *)(((uintptr_t)p + HX__CL_PAGE - 1) & ~(uintptr_t)(HX__CL_PAGE - 1)); }
 
+/* The queue on which blocks are mapped, because hx_alloc is called outside any stream. It is kept for the next block,
+ * and so that freeing one has no call that may fail: a driver may have a thread and megabytes for each queue. NULL: it
+ * cannot be created. */
+static cl_command_queue queue_of_blocks(hx__cl_device *d) {
+  cl_int code;
+  cl_command_queue known = atomic_load(&d->blocks);
+  if (known) return known;
+  cl_command_queue const made = clCreateCommandQueue(d->context, d->id, 0, &code);
+  if (!made || atomic_compare_exchange_strong(&d->blocks, &known, made)) return made;
+  clReleaseCommandQueue(made); /* another thread was faster */
+  return known;
+}
+
 /* Mode copy: a buffer that the driver pins, mapped once. The device only copies from its pages to another buffer. */
 static void *pinned_alloc(hx__cl_device *d, hx__cl_block *b) {
   cl_int code;
   void *p = NULL;
-  b->queue = clCreateCommandQueue(d->context, d->id, 0, &code);
-  if (!b->queue) return NULL;
+  cl_command_queue const queue = queue_of_blocks(d);
+  if (!queue) return NULL;
   b->mem = clCreateBuffer(d->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, b->bytes, NULL, &code);
   if (b->mem)
-    p = clEnqueueMapBuffer(b->queue, b->mem, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0, b->bytes, 0, NULL, NULL, &code);
-  if (p) return p;
-  if (b->mem) clReleaseMemObject(b->mem);
-  clReleaseCommandQueue(b->queue);
-  return NULL;
+    p = clEnqueueMapBuffer(queue, b->mem, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0, b->bytes, 0, NULL, NULL, &code);
+  if (!p && b->mem) clReleaseMemObject(b->mem);
+  return p;
 }
 
-static void pinned_free(hx__cl_block *b) {
-  clEnqueueUnmapMemObject(b->queue, b->mem, b->p, 0, NULL, NULL);
-  clFinish(b->queue);
-  clReleaseCommandQueue(b->queue);
+static void pinned_free(hx__cl_device *d, const hx__cl_block *b) {
+  clEnqueueUnmapMemObject(queue_of_blocks(d), b->mem, b->p, 0, NULL, NULL);
+  clFinish(queue_of_blocks(d));
   clReleaseMemObject(b->mem);
 }
 
-/* Maps the memory for the host, on a queue of its own because hx_alloc is called outside any stream. */
 static bool map_for_host(hx__cl_device *d, void *p, size_t bytes) {
-  cl_int code;
-  cl_command_queue queue = clCreateCommandQueue(d->context, d->id, 0, &code);
-  if (!queue) return false;
-  code = clEnqueueSVMMap(queue, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, p, bytes, 0, NULL, NULL);
-  clReleaseCommandQueue(queue);
-  return code == CL_SUCCESS;
+  cl_command_queue const queue = queue_of_blocks(d);
+  return queue && clEnqueueSVMMap(queue, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, p, bytes, 0, NULL, NULL) == CL_SUCCESS;
 }
 
 void *hx__cl_alloc(hx__device *device, size_t bytes, hx__memory_mode mode, void **block) {
@@ -91,7 +96,7 @@ void hx__cl_free(hx__device *device, void *block) {
     if (b->mode == HX__MEMORY_USM)
       hx__cl_usm_free(d, b->p);
     else if (b->mode == HX__MEMORY_COPY)
-      pinned_free(b);
+      pinned_free(d, b);
     else
       clSVMFree(d->context, b->p);
   }

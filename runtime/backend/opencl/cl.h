@@ -89,9 +89,10 @@ typedef struct hx__cl_device {
   pthread_mutex_t opening; /* held while the device is opened; only threads of hx lock it */
   _Atomic bool opened;
   cl_context context;
-  pthread_mutex_t lock; /* protects hostptrs and spare; never held across a driver call */
-  bool copied, wrote;   /* its first copy and its first kernel took place */
-  bool fma_ok, add_ok;  /* found by the probe kernel */
+  _Atomic(cl_command_queue) blocks; /* of block.c; NULL: none yet */
+  pthread_mutex_t lock;             /* protects hostptrs and spare; never held across a driver call */
+  bool copied, wrote;               /* its first copy and its first kernel took place */
+  bool fma_ok, add_ok;              /* found by the probe kernel */
   const char *slow_fma; /* the driver computes fma in software: why products are refused; NULL: it does not */
   hx__cl_program program[HX__PROGRAMS];
   _Atomic uint64_t variants; /* bits of program[HX__NEEDS + i] that are ready */
@@ -232,8 +233,7 @@ typedef struct hx__cl_block {
   hx__device *device;
   void *p; /* from the driver; the memory that the caller gets begins at the first page boundary in it */
   size_t bytes;
-  cl_mem mem;             /* mode copy: a pinned buffer, mapped at p until it is freed; no kernel uses it */
-  cl_command_queue queue; /* mode copy: it mapped the buffer and unmaps it, so that freeing has no call that may fail */
+  cl_mem mem; /* mode copy: a pinned buffer, mapped at p until it is freed; no kernel uses it */
   hx__memory_mode mode;
   bool mapped_to_read;    /* coarse SVM: the host has it mapped for reading only, so kernels may read it */
   _Atomic bool broken;    /* coarse SVM: a thread was given up during a remap: devices do not read it any more */
