@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  * hx_offload_async, hx_wait, hx_done. A few threads of the context start tasks in the order in which they came, and end
- * when the queue is empty; hx_wait runs a task itself if it has not been started. A task never waits for another one,
- * so all tasks end with any number of threads, even with none but the one in hx_wait. */
+ * if they get none for a second: until then each keeps its OpenMP team. hx_wait runs a task itself if it has not been
+ * started. A task never waits for another one, so all tasks end with any number of threads, even with none but the one
+ * in hx_wait. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "runtime/api/caller.h"
+#include "runtime/base/clock.h"
 #include "runtime/base/status.h"
 #include "runtime/base/thread.h"
 
 #define MOST_WORKERS HX_MAX_DEVICES /* With more, some tasks would wait for devices. */
+
+#define IDLE_NS 1000000000u /* a worker that has waited for so long ends */
 
 typedef enum state { QUEUED, RUNNING, DONE } state;
 
@@ -87,11 +91,24 @@ static void run_task(hx_event *e) {
   pthread_cond_broadcast(&hx->idle);
 }
 
-/* A worker. hx_close may free the context as soon as the worker has unlocked it at the end. */
-static void *run_queued_tasks(void *p) {
+/* Under the lock. Returns whether there is a task. */
+static bool sleep_until_queued(hx_context *hx) {
+  const uint64_t until_ns = hx__now_ns() + IDLE_NS;
+  hx->sleeping++;
+  while (!hx->queued && !hx->closing && hx__cond_wait_until(&hx->work, &hx->lock, until_ns))
+    hx->woken -= hx->woken > 0; /* hx_wait may have taken the task */
+  hx->sleeping--;
+  if (hx->woken > hx->sleeping) hx->woken = hx->sleeping;
+  return hx->queued;
+}
+
+/* hx_close may free the context as soon as the worker has unlocked it at the end. */
+static void *run_worker(void *p) {
   hx_context *const hx = p;
   pthread_mutex_lock(&hx->lock);
-  while (hx->queued) run_task(hx->queued);
+  do {
+    while (hx->queued) run_task(hx->queued);
+  } while (sleep_until_queued(hx));
   hx->workers--;
   pthread_cond_broadcast(&hx->idle);
   pthread_mutex_unlock(&hx->lock);
@@ -102,15 +119,15 @@ static void *run_queued_tasks(void *p) {
  * none, the caller does, because hx_done must become true without hx_wait. */
 static void start_worker(hx_context *hx) {
   pthread_t thread;
-  if (hx__thread_start(&thread, run_queued_tasks, hx) == 0) {
+  if (hx__thread_start(&thread, run_worker, hx) == 0) {
     pthread_detach(thread);
     return;
   }
   pthread_mutex_lock(&hx->lock);
-  const bool others = hx->workers > 1;
-  if (others) hx->workers--;
+  while (hx->workers == 1 && hx->queued) run_task(hx->queued);
+  hx->workers--;
+  pthread_cond_broadcast(&hx->idle);
   pthread_mutex_unlock(&hx->lock);
-  if (!others) run_queued_tasks(hx);
 }
 
 /* Creates an event with its own copy of the fields, which the caller may change. */
@@ -151,8 +168,11 @@ hx_status hx_offload_async(hx_context *hx, const hx_task *task, hx_event **out) 
   pthread_mutex_lock(&hx->lock);
   append_event(hx, e);
   hx->tasks++;
-  const bool start = hx->workers < MOST_WORKERS;
+  /* A worker without a task that does not sleep is about to look for one. */
+  const bool wake = hx->sleeping > hx->woken, start = !wake && hx->tasks > hx->workers && hx->workers < MOST_WORKERS;
+  hx->woken += wake;
   hx->workers += start;
+  if (wake) pthread_cond_signal(&hx->work);
   pthread_mutex_unlock(&hx->lock);
   if (start) start_worker(hx);
   *out = e;

@@ -68,6 +68,7 @@ hx_status hx_open(hx_context **out, const hx_settings *settings) {
   hx->small_silent = hx->small_stay && !hx->table.trace;
   pthread_mutex_init(&hx->lock, NULL);
   hx__cond_init(&hx->idle);
+  hx__cond_init(&hx->work);
   choose_thread_affinity();
   hx__registry_install_exit_hook();
   hx__install_fork_handlers();
@@ -81,6 +82,8 @@ void hx_close(hx_context *hx) {
   HX__GUARD;
   if (!hx__in_forked_child()) { /* A child has no tasks, and a thread of the parent may have had the lock. */
     pthread_mutex_lock(&hx->lock);
+    hx->closing = true;
+    pthread_cond_broadcast(&hx->work);
     while (hx->tasks || hx->workers) pthread_cond_wait(&hx->idle, &hx->lock);
     pthread_mutex_unlock(&hx->lock);
     /* The last thread that leaves must not touch the context any more, so it cannot wake this one: poll. */
@@ -92,6 +95,7 @@ void hx_close(hx_context *hx) {
     hx__device_table_settle(&hx->table);
     hx__device_table_free(&hx->table);
     pthread_cond_destroy(&hx->idle);
+    pthread_cond_destroy(&hx->work);
     pthread_mutex_destroy(&hx->lock);
   }
   hx__cache_dir_leave();

@@ -94,6 +94,22 @@ static void many_tasks_few_threads(void) {
   hx_close(hx);
 }
 
+/* A worker takes the next task, and hx_close ends it while it sleeps. */
+static void one_worker(void) {
+  const int before = threads_started;
+  hx_context *const hx = open_context();
+  for (int i = 0; i < 300; i++) {
+    send_sum(hx, i);
+    while (!hx_done(events[i])) hx__sleep_ns(10000);
+    if (i % 100 == 0) hx__sleep_ns(20000000);
+    await_sum(i);
+  }
+  CHECK(threads_started == before + 1, "%d threads for one task at a time", threads_started - before);
+  const uint64_t from_ns = hx__now_ns();
+  hx_close(hx);
+  CHECK(hx__now_ns() - from_ns < 900000000u, "hx_close waited for a worker that sleeps");
+}
+
 /* Without hx_wait: hx_done becomes true, and hx_close frees the events. */
 static void without_wait(void) {
   hx_context *hx = open_context();
@@ -146,6 +162,7 @@ static void several_threads(void) {
 
 int main(int argc, char **argv) {
   static const scenario table[] = {{"many_tasks_few_threads", many_tasks_few_threads},
+                                   {"one_worker", one_worker},
                                    {"without_wait", without_wait},
                                    {"no_threads", no_threads},
                                    {"several_threads", several_threads}};
