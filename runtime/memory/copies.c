@@ -10,12 +10,21 @@
 
 #define MOST_PART 2u /* a device's memory divided by this is the most that copies use */
 
-static void free_copy(hx__copy *c) {
+/* The bytes of a device's copies. */
+static size_t *bytes_on_device(hx__memory *m, const hx__device *d) {
+  hx__copied *x = m->copied;
+  while (x->device && x->device != d) x++;
+  x->device = d;
+  return &x->bytes;
+}
+
+static void free_copy(hx__memory *m, hx__copy *c) {
+  *bytes_on_device(m, c->device) -= c->mirror->bytes;
   c->device->backend->residency->destroy(c->device, c->mirror);
   free(c);
 }
 
-void hx__copies_free_stale(hx__copy **list) {
+void hx__copies_free_stale(hx__memory *m, hx__copy **list) {
   if (hx__in_forked_child()) return;
   for (hx__copy **at = list; *at;) {
     hx__copy *const c = *at;
@@ -24,7 +33,7 @@ void hx__copies_free_stale(hx__copy **list) {
       continue;
     }
     *at = c->next;
-    free_copy(c);
+    free_copy(m, c);
   }
 }
 
@@ -50,13 +59,13 @@ void hx__copies_invalidate(hx__memory *m, const void *p, size_t bytes, bool mirr
     for (hx__copy *c = ranges[i]->copies; c; c = c->next)
       if (c->version ? mirrors && copy_overlaps(c, (uintptr_t)p, bytes) : hx__copy_shares_result(c, &written))
         c->stale = true;
-    hx__copies_free_stale(&ranges[i]->copies);
+    hx__copies_free_stale(m, &ranges[i]->copies);
   }
 }
 
 void hx__copies_forget(hx__memory *m, hx__range *r) {
   for (hx__copy *c = r->copies; c; c = c->next) c->stale = true;
-  hx__copies_free_stale(&r->copies);
+  hx__copies_free_stale(m, &r->copies);
   hx__copy **end = &r->copies;
   while (*end) end = &(*end)->next;
   *end = m->gone;
@@ -72,7 +81,7 @@ void hx__copies_free(hx__memory *m) {
     hx__copy **const list = list_at(m, i);
     for (hx__copy *c = *list, *next; c; c = next) {
       next = c->next;
-      free_copy(c);
+      free_copy(m, c);
     }
     *list = NULL;
   }
@@ -88,13 +97,6 @@ bool hx__copy_contains(const hx__copy *c, const hx__array *a) {
          (a->rows == 1 && column + a->cols <= r->cols);
 }
 
-static size_t bytes_on_device(hx__memory *m, const hx__device *d) {
-  size_t sum = 0;
-  for (size_t i = 0; i <= m->known_count; i++)
-    for (const hx__copy *c = *list_at(m, i); c; c = c->next) sum += c->device == d ? c->mirror->bytes : 0;
-  return sum;
-}
-
 /* Frees the least recently used copy of a device. False if all are in use or device-only. */
 static bool make_room(hx__memory *m, const hx__device *d) {
   hx__copy *last = NULL, **list = NULL;
@@ -107,23 +109,24 @@ static bool make_room(hx__memory *m, const hx__device *d) {
   if (!last) return false;
   hx__log(HX__LOG_DEBUG, "%s: a mirror of %zu bytes is evicted", d->name, last->mirror->bytes);
   last->stale = true;
-  hx__copies_free_stale(list);
+  hx__copies_free_stale(m, list);
   return true;
 }
 
 hx__copy *hx__copy_create(hx__memory *m, hx__device *d, hx__range *r, const void *p, size_t bytes) {
   hx__copy *const c = calloc(1, sizeof *c);
   if (!c) return NULL;
+  size_t *const copied = bytes_on_device(m, d);
   /* A larger copy would not fit even if all others were freed. */
   const bool fits =
       (bytes <= d->memory_bytes / MOST_PART || d->memory_bytes == 0) && (bytes <= d->max_alloc || d->max_alloc == 0);
-  while (fits && d->memory_bytes && bytes_on_device(m, d) + bytes > d->memory_bytes / MOST_PART && make_room(m, d))
-    continue;
+  while (fits && d->memory_bytes && *copied + bytes > d->memory_bytes / MOST_PART && make_room(m, d)) continue;
   while (fits && !(c->mirror = d->backend->residency->create(d, p, bytes)) && make_room(m, d)) continue;
   if (!c->mirror) {
     free(c);
     return NULL;
   }
+  *copied += bytes;
   c->device = d;
   c->used = ++m->uses;
   c->next = r->copies;
@@ -132,7 +135,7 @@ hx__copy *hx__copy_create(hx__memory *m, hx__device *d, hx__range *r, const void
 
 bool hx__copies_are_supported(const hx__device *d) { return d->backend->residency && !atomic_load(&d->lost); }
 
-static hx__copy *mirror_of(const hx__device *d, hx__range *r) {
+static hx__copy *mirror_of(hx__memory *m, const hx__device *d, hx__range *r) {
   hx__copy *found = NULL;
   for (hx__copy *c = r->copies; c; c = c->next) {
     if (c->stale || c->device != d || !c->version || c->mirror->first != r->advised) continue;
@@ -141,7 +144,7 @@ static hx__copy *mirror_of(const hx__device *d, hx__range *r) {
     else
       c->stale = true;
   }
-  hx__copies_free_stale(&r->copies);
+  hx__copies_free_stale(m, &r->copies);
   return found;
 }
 
@@ -162,7 +165,7 @@ void hx__copies_find(hx__memory *m, hx__device *d, hx__range *r, const void *wri
   const uintptr_t at = (uintptr_t)a->p;
   if (!found && at >= r->advised && at + hx__array_bytes(a) <= r->advised_end &&
       !blocks_are_written(r, a, (uintptr_t)written, bytes)) {
-    found = mirror_of(d, r);
+    found = mirror_of(m, d, r);
     if (!found) {
       found = hx__copy_create(m, d, r, (const void *)r->advised, r->advised_end - r->advised);
       if (found) found->version = r->version;
@@ -191,8 +194,8 @@ void hx__copies_release(hx__memory *m, const hx__mirror *mirror) {
   hx__range *const r = hx__range_of(m, (const void *)mirror->first, mirror->bytes);
   hx__copy *const c = hx__copy_of_mirror(m, mirror);
   if (c) c->users--;
-  if (r) hx__copies_free_stale(&r->copies);
-  hx__copies_free_stale(&m->gone);
+  if (r) hx__copies_free_stale(m, &r->copies);
+  hx__copies_free_stale(m, &m->gone);
 }
 
 bool hx__copies_are_present(const hx__range *r, const hx__array *a) {

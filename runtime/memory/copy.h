@@ -29,7 +29,7 @@ hx__copy *hx__copy_create(hx__memory *memory, hx__device *device, hx__range *r, 
 /* The copy that has this mirror; NULL: none. */
 hx__copy *hx__copy_of_mirror(const hx__memory *memory, const hx__mirror *mirror);
 /* Frees stale copies of a list that no run uses. A forked child frees none, because the devices are its parent's. */
-void hx__copies_free_stale(hx__copy **list);
+void hx__copies_free_stale(hx__memory *memory, hx__copy **list);
 
 /* Whether the resident result contains all of the array, with the same distance between rows. */
 bool hx__copy_contains(const hx__copy *c, const hx__array *a);

@@ -3,6 +3,7 @@
 #include "runtime/memory/memory.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "runtime/base/log.h"
 #include "runtime/base/status.h"
@@ -40,6 +41,7 @@ void hx__memory_init(hx__memory *m, const hx__config *config) {
   m->pinned = (hx__pinned){0};
   m->gone = NULL;
   m->uses = 0;
+  memset(m->copied, 0, sizeof m->copied);
   atomic_store(&m->watched_ranges, 0);
   m->forced_mode = config->memory;
   m->limit_ns = limit_from_timeout(config->timeout_ms);

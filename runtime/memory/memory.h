@@ -18,13 +18,19 @@ typedef struct hx__pinned {
   uint32_t devices; /* bits by their indices */
 } hx__pinned;
 
+typedef struct hx__copied {
+  const hx__device *device; /* NULL: the entry and those behind it are free */
+  size_t bytes;
+} hx__copied;
+
 typedef struct hx__memory {
   pthread_mutex_t lock;
   pthread_cond_t changed;
   hx__range **known; /* known.h */
   size_t known_count, known_room;
-  hx__range *deferred;             /* freed by the caller, but a chunk that timed out may still read them */
-  hx__copy *gone;                  /* device copies in use, of ranges that are not known any more */
+  hx__range *deferred; /* freed by the caller, but a chunk that timed out may still read them */
+  hx__copy *gone;      /* device copies in use, of ranges that are not known any more */
+  hx__copied copied[HX_MAX_DEVICES];
   uint64_t uses;                   /* of device copies so far */
   _Atomic unsigned watched_ranges; /* ranges whose writes must be noticed; 0: small calls need no lock */
   hx__memory_mode forced_mode;     /* HX_MEMORY */

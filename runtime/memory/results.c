@@ -57,7 +57,7 @@ void hx__copies_release_output(hx__memory *m, const hx__work *w, bool written) {
       if (written && hx__copy_shares_result(c, &out) && (!w->by_products || batch_shares_result(c, w))) c->stale = true;
       if (replaces(w, &out, c)) c->overwritten = false;
     }
-    hx__copies_free_stale(&ranges[i]->copies);
+    hx__copies_free_stale(m, &ranges[i]->copies);
   }
 }
 
