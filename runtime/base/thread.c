@@ -93,8 +93,17 @@ int hx__thread_start_sized(pthread_t *thread, size_t stack_bytes, void *(*fn)(vo
 extern int __cxa_thread_atexit_impl(void (*)(void *), void *, void *) __attribute__((weak));
 extern void *__dso_handle __attribute__((visibility("hidden")));
 
+/* Whether there is memory for an entry of that list: glibc aborts if there is none. The piece is so large that free
+ * does not keep it for mallocs of its size alone. */
+static bool has_memory_for_entry(void) {
+  enum { PIECE = 4096 };
+  void *volatile const piece = malloc(PIECE);
+  free(piece);
+  return piece != NULL;
+}
+
 bool hx__before_exit(void (*f)(void *)) {
-  return __cxa_thread_atexit_impl && __cxa_thread_atexit_impl(f, NULL, &__dso_handle) == 0;
+  return __cxa_thread_atexit_impl && has_memory_for_entry() && __cxa_thread_atexit_impl(f, NULL, &__dso_handle) == 0;
 }
 
 /* Looks for exit among the callers: a thread that ends by itself was not called by it. */
