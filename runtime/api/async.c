@@ -94,9 +94,12 @@ static void run_task(hx_event *e) {
 /* Under the lock. Returns whether there is a task. */
 static bool sleep_until_queued(hx_context *hx) {
   const uint64_t until_ns = hx__now_ns() + IDLE_NS;
+  bool in_time = true;
   hx->sleeping++;
-  while (!hx->queued && !hx->closing && hx__cond_wait_until(&hx->work, &hx->lock, until_ns))
-    hx->woken -= hx->woken > 0; /* hx_wait may have taken the task */
+  while (!hx->queued && !hx->closing && in_time) {
+    in_time = hx__cond_wait_until(&hx->work, &hx->lock, until_ns);
+    hx->woken -= hx->woken > 0; /* also if hx_wait has taken the task, or the signal came too late */
+  }
   hx->sleeping--;
   if (hx->woken > hx->sleeping) hx->woken = hx->sleeping;
   return hx->queued;

@@ -25,8 +25,8 @@ struct hx_context {
   _Atomic bool devices_added; /* The device table is filled. */
   unsigned tasks;             /* asynchronous tasks that have not ended */
   unsigned workers;           /* threads that run them: at least one if a task is queued */
-  unsigned sleeping, woken;   /* workers that wait for a task, and those of them that a task has woken */
-  pthread_cond_t work;        /* for these */
+  unsigned sleeping, woken; /* workers that wait for a task, and how many of these were signalled but do not run yet */
+  pthread_cond_t work;      /* for these */
   bool closing;
   hx_event *first, *last; /* the events that hx_wait has not freed, the oldest first */
   hx_event *queued;       /* the oldest whose task has not been started */

@@ -75,6 +75,7 @@ typedef struct hx__mirror {
   size_t bytes;
   _Atomic size_t filled; /* how many of its bytes are on the device */
   uint64_t *present;     /* a bit for each block of HX__MIRROR_BLOCK bytes: it is on the device */
+  struct hx__copy *copy; /* of memory/, which the mirror belongs to */
 } hx__mirror;
 
 #define HX__MIRROR_BLOCK ((size_t)64 << 10)

@@ -39,7 +39,9 @@ bool hx__exit_has_begun(void) { return atomic_load_explicit(&exiting, memory_ord
 static void open_gate(hx__gate *g, hx__device *device) {
   atomic_store(&g->calls, 0);
   atomic_store(&g->helper_asleep_ns, 0);
-  atomic_store(&g->unmapping, false);
+  atomic_store(&g->unmaps, 0);
+  atomic_store(&g->waited, 0);
+  g->unmap_queue = NULL;
   g->device = device;
   g->settling = false;
   g->thread = gettid();
@@ -76,9 +78,9 @@ static void park_for_exit(hx__gate *g) {
   for (;;) pause();
 }
 
-static bool may_go_on(const hx__gate *g) {
-  return !atomic_load(&exiting) || (atomic_load(&g->unmapping) && !atomic_load(&closed));
-}
+static bool has_to_wait(const hx__gate *g) { return atomic_load(&g->unmaps) != atomic_load(&g->waited); }
+
+static bool may_go_on(const hx__gate *g) { return !atomic_load(&exiting) || (has_to_wait(g) && !atomic_load(&closed)); }
 
 bool hx__gate_enter(const char *call) {
   hx__gate *const g = own_gate;
@@ -93,13 +95,24 @@ bool hx__gate_enter(const char *call) {
   return true;
 }
 
-void hx__gate_unmaps(void) {
-  if (own_gate) atomic_store(&own_gate->unmapping, true);
+void hx__gate_unmaps(void *queue) {
+  hx__gate *const g = own_gate;
+  if (!g) return;
+  g->unmap_queue = queue;
+  atomic_fetch_add(&g->unmaps, 1);
 }
 
-void hx__gate_has_waited(void) {
-  if (own_gate && atomic_load_explicit(&own_gate->unmapping, memory_order_relaxed))
-    atomic_store(&own_gate->unmapping, false);
+uint32_t hx__gate_unmaps_so_far(void) {
+  return own_gate ? atomic_load_explicit(&own_gate->unmaps, memory_order_relaxed) : 0;
+}
+
+void hx__gate_has_waited(uint32_t unmaps) {
+  hx__gate *const g = own_gate;
+  if (g && unmaps > atomic_load_explicit(&g->waited, memory_order_relaxed)) atomic_store(&g->waited, unmaps);
+}
+
+void hx__gate_has_finished(const void *queue) {
+  if (own_gate && own_gate->unmap_queue == queue) hx__gate_has_waited(hx__gate_unmaps_so_far());
 }
 
 static void leave_given_up(hx__gate *g) {
@@ -165,30 +178,29 @@ bool hx__gate_hangs(const hx__gate *g, hx__gate_watch *w, uint64_t limit_ns) {
   return hx__gate_asleep_ns(g, w) >= limit_ns;
 }
 
-/* Whether the thread is between two calls, and its next ones will wait for an unmap. */
-static bool waits_soon(const hx__gate *g) {
-  return atomic_load(&g->unmapping) && !hx__gate_given_up(g) && !(g->device && atomic_load(&g->device->lost));
+/* Whether exit waits for an unmap of the thread, which its next calls will wait for. */
+static bool waits_for_unmap(const hx__gate *g) {
+  return has_to_wait(g) && !hx__gate_given_up(g) && !(g->device && atomic_load(&g->device->lost));
 }
 
 /* Counts the threads that are inside a call or have to wait for an unmap, and how many of these hang. */
 static unsigned count_working(uint64_t from_ns, unsigned *hanging) {
+  const bool late = hx__now_ns() - from_ns >= EXIT_HANG_NS;
   unsigned working = 0;
   *hanging = 0;
   pthread_mutex_lock(&list_lock);
   for (hx__gate *g = gates; g; g = g->next) {
-    if (hx__gate_inside(g, NULL)) {
-      working++;
-      *hanging += hx__gate_hangs(g, &g->exit_watch, EXIT_HANG_NS);
-    } else if (waits_soon(g)) {
-      working++;
-      *hanging += hx__now_ns() - from_ns >= EXIT_HANG_NS;
-    }
+    const bool inside = hx__gate_inside(g, NULL), unmaps = waits_for_unmap(g);
+    if (!inside && !unmaps) continue;
+    working++;
+    *hanging += unmaps ? late : hx__gate_hangs(g, &g->exit_watch, EXIT_HANG_NS);
   }
   pthread_mutex_unlock(&list_lock);
   return working;
 }
 
 void hx__gates_close(void) {
+  if (atomic_load(&closed)) return;
   const uint64_t from = hx__now_ns();
   atomic_store(&exiting, true);
   for (uint64_t poll_ns = EXIT_POLL_NS; hx__now_ns() - from < EXIT_LIMIT_NS;

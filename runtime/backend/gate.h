@@ -7,9 +7,9 @@
  * given up. Therefore code that makes driver calls holds no lock across them, and accesses memory of other threads only
  * between them.
  *
- * Once exit has begun no call is started, and calls in progress are waited for unless they hang: a driver must not be
- * unloaded while it works. A thread that has put an unmap on a queue continues until it has waited for it, because
- * Intel's driver crashes if it completes an unmap while it is unloaded. */
+ * Once exit has begun calls in progress are waited for unless they hang, because a driver must not be unloaded while it
+ * works. No call is started, except by a thread that has put an unmap on a queue: it continues until it has waited for
+ * the unmap, because Intel's driver crashes if it completes one while it is unloaded. */
 #ifndef HX_BACKEND_GATE_H
 #define HX_BACKEND_GATE_H
 
@@ -36,7 +36,8 @@ typedef struct hx__gate {
   bool settling; /* calls are allowed though the device is lost: they wait for the end of what reads the caller's memory
                   */
   _Atomic uint64_t helper_asleep_ns; /* hx__gate_asleep_ns of another thread whose call this thread waits for */
-  _Atomic bool unmapping;            /* the thread has put an unmap on a queue and has not waited for anything since */
+  _Atomic uint32_t unmaps, waited;   /* unmaps that the thread has put on queues, and how many it has waited for */
+  void *unmap_queue;                 /* of the last one */
   pid_t thread;
   jmp_buf exit_point; /* in hx__gate_run */
   hx__gate_watch exit_watch;
@@ -59,10 +60,12 @@ hx__gate *hx__gate_of_this_thread(void);
 bool hx__gate_enter(const char *call);
 void hx__gate_leave(void (*free_made)(void *made), void *made);
 
-/* For a thread that is about to put an unmap on a queue, and for one that has waited for a command. Without a gate they
- * do nothing. */
-void hx__gate_unmaps(void);
-void hx__gate_has_waited(void);
+/* A thread notes that it is about to put an unmap on a queue; that all commands of a queue have ended; and that the
+ * first `unmaps` of its unmaps have ended. Without a gate these do nothing. */
+void hx__gate_unmaps(void *queue);
+void hx__gate_has_finished(const void *queue);
+void hx__gate_has_waited(uint32_t unmaps);
+uint32_t hx__gate_unmaps_so_far(void);
 
 /* The number (odd) of the call in which the gate's thread is, and in *since_ns (may be NULL) when it began. 0: it is in
  * no call, or was given up. */

@@ -95,7 +95,7 @@ typedef struct hx__expr {
   uint8_t input_type[HX__EXPR_INPUTS], parameter_type[HX__EXPR_PARAMETERS];
 } hx__expr;
 
-/* A short name for the operations of an expression. Measurements are stored by it. */
+/* A short name for the operations of an expression, by which measurements and programs of devices are found. */
 static inline uint64_t hx__expr_hash(const hx__expr *e) {
   return hx__hash(HX__HASH_START, e->value, e->count * sizeof e->value[0]);
 }

@@ -10,7 +10,6 @@
 
 #define MOST_PART 2u /* a device's memory divided by this is the most that copies use */
 
-/* The bytes of a device's copies. */
 static size_t *bytes_on_device(hx__memory *m, const hx__device *d) {
   hx__copied *x = m->copied;
   while (x->device && x->device != d) x++;
@@ -64,7 +63,10 @@ void hx__copies_invalidate(hx__memory *m, const void *p, size_t bytes, bool mirr
 }
 
 void hx__copies_forget(hx__memory *m, hx__range *r) {
-  for (hx__copy *c = r->copies; c; c = c->next) c->stale = true;
+  for (hx__copy *c = r->copies; c; c = c->next) {
+    c->stale = true;
+    c->range = NULL;
+  }
   hx__copies_free_stale(m, &r->copies);
   hx__copy **end = &r->copies;
   while (*end) end = &(*end)->next;
@@ -127,6 +129,8 @@ hx__copy *hx__copy_create(hx__memory *m, hx__device *d, hx__range *r, const void
     return NULL;
   }
   *copied += bytes;
+  c->mirror->copy = c;
+  c->range = r;
   c->device = d;
   c->used = ++m->uses;
   c->next = r->copies;
@@ -178,24 +182,11 @@ void hx__copies_find(hx__memory *m, hx__device *d, hx__range *r, const void *wri
   a->device_only = found->device_only;
 }
 
-static hx__copy *find_mirror(hx__copy *list, const hx__mirror *mirror) {
-  while (list && list->mirror != mirror) list = list->next;
-  return list;
-}
-
-hx__copy *hx__copy_of_mirror(const hx__memory *m, const hx__mirror *mirror) {
-  const hx__range *const r = hx__range_of(m, (const void *)mirror->first, mirror->bytes);
-  hx__copy *const c = r ? find_mirror(r->copies, mirror) : NULL;
-  return c ? c : find_mirror(m->gone, mirror);
-}
-
 void hx__copies_release(hx__memory *m, const hx__mirror *mirror) {
   if (!mirror) return;
-  hx__range *const r = hx__range_of(m, (const void *)mirror->first, mirror->bytes);
-  hx__copy *const c = hx__copy_of_mirror(m, mirror);
-  if (c) c->users--;
-  if (r) hx__copies_free_stale(m, &r->copies);
-  hx__copies_free_stale(m, &m->gone);
+  hx__copy *const c = mirror->copy;
+  c->users--;
+  hx__copies_free_stale(m, c->range ? &c->range->copies : &m->gone);
 }
 
 bool hx__copies_are_present(const hx__range *r, const hx__array *a) {

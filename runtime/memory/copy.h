@@ -11,6 +11,7 @@
 
 struct hx__copy {
   hx__copy *next;
+  hx__range *range; /* NULL: it is not known any more */
   hx__device *device;
   hx__mirror *mirror;
   uint64_t version; /* of its range when the copy was made; 0: a resident result */
@@ -26,8 +27,6 @@ struct hx__copy {
 bool hx__copies_are_supported(const hx__device *device);
 /* A new copy of [p, p+bytes), which lies in r; NULL: no room. */
 hx__copy *hx__copy_create(hx__memory *memory, hx__device *device, hx__range *r, const void *p, size_t bytes);
-/* The copy that has this mirror; NULL: none. */
-hx__copy *hx__copy_of_mirror(const hx__memory *memory, const hx__mirror *mirror);
 /* Frees stale copies of a list that no run uses. A forked child frees none, because the devices are its parent's. */
 void hx__copies_free_stale(hx__memory *memory, hx__copy **list);
 

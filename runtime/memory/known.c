@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/memory/known.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,19 +23,26 @@ static size_t first_behind(const hx__memory *m, const void *address) {
 bool hx__known_reserve(hx__memory *m) {
   if (m->known_count < m->known_room) return true;
   const size_t room = m->known_room ? 2 * m->known_room : FIRST_ROOM;
-  hx__range **const longer = realloc(m->known, room * sizeof *longer);
+  hx__range **const longer = malloc(room * sizeof *longer), **const old = m->known;
   if (!longer) return false;
+  if (old) memcpy(longer, old, m->known_count * sizeof *longer);
   m->known = longer;
   m->known_room = room;
+  free(old);
   return true;
 }
 
+/* Other threads may fork at any time, and the child may read the array then, so each range is always in it: it is
+ * counted twice for a while rather than not at all. */
 void hx__known_add(hx__memory *m, hx__range *r) {
-  const size_t at = first_behind(m, r->p);
-  memmove(m->known + at + 1, m->known + at, (m->known_count - at) * sizeof *m->known);
-  m->known[at] = r;
+  const size_t at = first_behind(m, r->p), behind = m->known_count - at;
+  m->known[m->known_count] = behind ? m->known[m->known_count - 1] : r;
+  atomic_signal_fence(memory_order_seq_cst);
   m->known_count++;
   m->added++;
+  if (!behind) return;
+  memmove(m->known + at + 1, m->known + at, (behind - 1) * sizeof *m->known);
+  m->known[at] = r;
 }
 
 void hx__known_remove(hx__memory *m, const hx__range *r) {
@@ -65,5 +73,5 @@ hx__range *const *hx__known_overlapping(const hx__memory *m, const void *p, size
   size_t to = from;
   while (bytes && to < m->known_count && (uintptr_t)m->known[to]->p < end) to++;
   *count = to - from;
-  return m->known + from;
+  return from ? m->known + from : m->known; /* it may be NULL */
 }

@@ -12,12 +12,14 @@ typedef struct hx__range hx__range;
 typedef struct hx__copy hx__copy;
 typedef struct hx__pin hx__pin;
 
-/* For which ranges and devices nothing is left to pin. */
+/* What pins.c has found pinned: all ranges that were known when the counter `added` had this value, for these devices
+ * (bits by their indices). */
 typedef struct hx__pinned {
-  uint64_t added;   /* the ranges known when so many had been added */
-  uint32_t devices; /* bits by their indices */
+  uint64_t added;
+  uint32_t devices;
 } hx__pinned;
 
+/* The bytes of a device's copies. */
 typedef struct hx__copied {
   const hx__device *device; /* NULL: the entry and those behind it are free */
   size_t bytes;

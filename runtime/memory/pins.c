@@ -64,7 +64,7 @@ static bool is_to_pin(const hx__memory *m, const hx__range *r, const hx__device 
 }
 
 /* The next range that a device should pin, and the device; NULL: there is none. Requires the lock. devices: always the
- * same ones of a context. Each call with devices looks here, so that nothing is left to pin is noted. */
+ * same ones of a context. Every call with devices comes here, so the result "nothing is left to pin" is remembered. */
 static hx__range *next_to_pin(hx__memory *m, hx__device *const *devices, size_t count, hx__device **device) {
   const uint32_t bits = pinning_devices(devices, count);
   if (m->pinned.added == m->added && !(bits & ~m->pinned.devices)) return NULL;

@@ -2,8 +2,8 @@
  * The placement of a task's operands, by which measurements are stored. */
 #include "runtime/base/thread.h"
 #include "runtime/memory/copies.h"
-#include "runtime/memory/pins.h"
 #include "runtime/memory/known.h"
+#include "runtime/memory/pins.h"
 
 /* Placements of one operand. */
 #define STAGED 0u /* copied through staging buffers */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The arrays of a task, and the mode in which a device reaches a range: HX_MEMORY if the device can serve
- * it for that memory, otherwise the first mode in which the device accesses it in place, otherwise copy. */
+ * The arrays of a task, and the mode in which a device reaches a range: HX_MEMORY if the device can serve it for that
+ * memory, otherwise the first mode in which the device accesses it in place, otherwise copy. */
 #include "runtime/memory/range.h"
 
 uint64_t hx__next_version(void) {

@@ -3,8 +3,8 @@
  * ends. */
 #include "runtime/base/thread.h"
 #include "runtime/memory/copies.h"
-#include "runtime/memory/pins.h"
 #include "runtime/memory/known.h"
+#include "runtime/memory/pins.h"
 
 /* The outputs of a task as a range of bytes. */
 typedef struct extent {
@@ -93,7 +93,7 @@ void hx__memory_release(hx__memory *m, const hx__device *d, const hx__work *w, c
   hx__lock(&m->lock);
   for (size_t i = 0, n = hx__memory_arrays(w); i < n; i++) {
     hx__range *const r = hx__range_of(m, arrays[i].p, hx__array_bytes(&arrays[i]));
-    if (arrays[i].mirror) hx__copies_release(m, arrays[i].mirror);
+    hx__copies_release(m, arrays[i].mirror);
     if (!r) continue;
     const bool pin = arrays[i].block && arrays[i].block != r->block;
     /* A pinned block is read by the device until the chunk has ended, unless submit has read it already. */

@@ -105,11 +105,10 @@ bool hx__memory_resident_begin(hx__memory *m, hx__device *d, const hx__work *w, 
 
 void hx__memory_resident_end(hx__memory *m, const hx__resident_output *resident) {
   hx__lock(&m->lock);
-  hx__copy *const c = hx__copy_of_mirror(m, resident->mirror);
-  if (c) {
-    c->stale = !resident->complete;
-    c->device_only = resident->complete;
-  }
+  hx__copy *const c = resident->mirror->copy;
+  const bool valid = resident->complete && c->range;
+  c->stale = !valid;
+  c->device_only = valid;
   hx__copies_release(m, resident->old_mirror);
   hx__copies_release(m, resident->mirror);
   hx__unlock(&m->lock);
@@ -117,8 +116,8 @@ void hx__memory_resident_end(hx__memory *m, const hx__resident_output *resident)
 
 void hx__memory_resident_cancel(hx__memory *m, const hx__resident_output *resident) {
   hx__lock(&m->lock);
-  hx__copy *const c = hx__copy_of_mirror(m, resident->mirror);
-  if (c) c->stale = !resident->overwrites;
+  hx__copy *const c = resident->mirror->copy;
+  c->stale = !resident->overwrites || !c->range;
   hx__copies_release(m, resident->old_mirror);
   hx__copies_release(m, resident->mirror);
   hx__unlock(&m->lock);
@@ -211,9 +210,9 @@ bool hx__memory_find_device_only_in(hx__memory *m, const void *p, size_t bytes, 
 
 void hx__memory_fetch_done(hx__memory *m, const hx__device_only_result *result, bool done) {
   hx__lock(&m->lock);
-  hx__copy *const c = hx__copy_of_mirror(m, result->array.mirror);
-  if (c) c->fetching = false;
-  if (c && done) c->device_only = false;
+  hx__copy *const c = result->array.mirror->copy;
+  c->fetching = false;
+  if (done) c->device_only = false;
   hx__range *const r = hx__range_of(m, result->array.p, hx__array_bytes(&result->array));
   if (r && done) r->version = hx__next_version(); /* other copies that contain it have old contents there */
   hx__copies_release(m, result->array.mirror);

@@ -124,8 +124,8 @@ static void learn_from_run(hx__run_state *run, uint64_t cpu_units, uint64_t cpu_
   hx__learn_run(&run->progress, &result, hx__date_s());
 }
 
-/* This thread learns from the last chunk, which is mostly the only one, because it reads the model in the next call: it
- * would wait for what another core has just written. */
+/* The caller, not the worker, learns from the last chunk, which is usually the only one: the caller reads the model in
+ * its next call, and would otherwise have to fetch that data from the worker's core. */
 static void end_device(hx__run_progress *progress, hx__device_job *job) {
   if (job->started && hx__device_entry_wait_job(job->entry, job->call_limit_ns))
     hx__device_run_learn_last(&job->device, progress, hx__date_s());

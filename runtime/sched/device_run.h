@@ -126,7 +126,7 @@ void hx__device_run_chunk_ended(hx__device_run *device, hx__run_progress *run, c
                                 hx__outcome outcome, double waited_from_ns, hx__launched_chunk *result);
 /* The results of a chunk are in the caller's memory. */
 void hx__device_run_delivered(hx__device_run *device, const hx__run_progress *run, hx__chunk chunk);
-/* Nothing is in flight and nothing will be launched. */
+/* Nothing is in flight and nothing will be launched: after a trial, notes what the CPU has done until then. */
 void hx__device_run_finish(const hx__device_run *device, hx__run_progress *run);
 /* After that: learns from the last chunk. Any thread may call it. */
 void hx__device_run_learn_last(const hx__device_run *device, hx__run_progress *run, uint64_t date_s);

@@ -12,6 +12,7 @@
 #define STEP_NS 20000000u
 #define LIMIT_NS 2000000000u
 
+static char queue, other_queue; /* stand for queues */
 static atomic_uint calls;
 static atomic_bool between, exited;
 
@@ -24,7 +25,7 @@ static void call(void) {
 /* The thread makes a call, and is then busy elsewhere while the process begins to exit. */
 static void until_exit(bool unmaps) {
   hx__gate_enter("an unmap");
-  if (unmaps) hx__gate_unmaps();
+  if (unmaps) hx__gate_unmaps(&queue);
   hx__gate_leave(NULL, NULL);
   atomic_store(&between, true);
   while (!hx__exit_has_begun()) hx__sleep_ns(STEP_NS / 20);
@@ -43,7 +44,20 @@ static void with_unmap(void *unused) {
   call();
   hx__sleep_ns(STEP_NS);
   call();
-  hx__gate_has_waited();
+  hx__gate_has_finished(&other_queue);
+  call();
+  hx__gate_has_finished(&queue);
+  call(); /* this one is too much */
+}
+
+/* A chunk from before the unmap ends, and then one from after it. */
+static void with_chunk(void *unused) {
+  (void)unused;
+  const uint32_t before = hx__gate_unmaps_so_far();
+  until_exit(true);
+  hx__gate_has_waited(before);
+  call();
+  hx__gate_has_waited(hx__gate_unmaps_so_far());
   call(); /* this one is too much */
 }
 
@@ -84,7 +98,8 @@ static int close_gates(const void *arg) {
 
 int main(void) {
   static const exit_case cases[] = {{"without an unmap", without_unmap, 0, 0, LIMIT_NS},
-                                    {"with an unmap", with_unmap, 2, 2 * STEP_NS, LIMIT_NS},
+                                    {"with an unmap", with_unmap, 3, 2 * STEP_NS, LIMIT_NS},
+                                    {"with a chunk behind an unmap", with_chunk, 1, STEP_NS, LIMIT_NS},
                                     {"with an unmap and no wait", without_wait, 0, 5 * STEP_NS, LIMIT_NS}};
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     const int status = child_run(close_gates, &cases[i], 30);

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <stdlib.h>
 
+#include "runtime/backend/gate.h"
 #include "runtime/backend/opencl/cl.h"
 
 static void *svm_alloc(hx__cl_device *d, size_t bytes, hx__memory_mode mode) {
@@ -14,9 +15,9 @@ static void *svm_alloc(hx__cl_device *d, size_t bytes, hx__memory_mode mode) {
  * page more than needed. */
 static void *to_page(void *p) { return (void *)(((uintptr_t)p + HX__CL_PAGE - 1) & ~(uintptr_t)(HX__CL_PAGE - 1)); }
 
-/* The queue on which blocks are mapped, because hx_alloc is called outside any stream. It is kept for the next block,
- * and so that freeing one has no call that may fail: a driver may have a thread and megabytes for each queue. NULL: it
- * cannot be created. */
+/* The queue on which blocks are mapped, because hx_alloc is called outside any stream. There is one for all of them,
+ * because a driver may have a thread and megabytes for each queue, and it is kept, so that no call that frees a block
+ * can fail. NULL: it cannot be created. */
 static cl_command_queue queue_of_blocks(hx__cl_device *d) {
   cl_int code;
   cl_command_queue known = atomic_load(&d->blocks);
@@ -107,7 +108,9 @@ static cl_int replace_map(hx__cl_block *b, cl_command_queue queue, cl_map_flags 
   atomic_store(&b->broken, true); /* until the host holds a map again */
   cl_int code = clEnqueueSVMUnmap(queue, b->p, 0, NULL, NULL);
   if (code == CL_SUCCESS) code = clEnqueueSVMMap(queue, CL_TRUE, flags, b->p, b->bytes, 0, NULL, NULL);
-  if (code == CL_SUCCESS) atomic_store(&b->broken, false);
+  if (code != CL_SUCCESS) return code;
+  hx__gate_has_finished(queue); /* the map has waited for the unmap */
+  atomic_store(&b->broken, false);
   return code;
 }
 

@@ -51,7 +51,7 @@ typedef struct hx__cl_map {
   float rate;            /* units per nanosecond, found by the self-test */
   _Atomic uint8_t state; /* hx__map_state */
 } hx__cl_map;
-#define HX__CL_MAPS 512u /* as many as a program that generates kernels may have; an entry takes 14 KB */
+#define HX__CL_MAPS 512u /* programs that generate kernels have hundreds; an entry takes 14 KB */
 
 /* A device buffer that grows. */
 typedef struct hx__cl_buffer {

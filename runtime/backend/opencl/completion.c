@@ -12,7 +12,6 @@
  * of the cache remembers one that failed, or that ended its process. */
 #include <stdlib.h>
 
-#include "runtime/backend/gate.h"
 #include "runtime/backend/opencl/arguments.h"
 #include "runtime/backend/opencl/poll.h"
 #include "runtime/base/cache_dir.h"
@@ -193,7 +192,6 @@ bool hx__cl_completion_arrived(hx__cl_stream *stream) {
     c->result[c->arrived] = (uint32_t)word;
   }
   atomic_thread_fence(memory_order_acquire);
-  hx__gate_has_waited();
   return true;
 }
 

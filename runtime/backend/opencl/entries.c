@@ -81,8 +81,8 @@ static cl_int note_loss(const char *call, cl_int code) {
     return code == CL_SUCCESS ? code : note_loss(#name, code);  \
   }
 #define STATUS(name, parameters, arguments) STATUS_WITH((void)0, (void)0, name, parameters, arguments)
-#define UNMAP(name, parameters, arguments) STATUS_WITH(hx__gate_unmaps(), (void)0, name, parameters, arguments)
-#define WAIT(name, parameters, arguments) STATUS_WITH((void)0, hx__gate_has_waited(), name, parameters, arguments)
+#define UNMAP(name, parameters, arguments) STATUS_WITH(hx__gate_unmaps(q), (void)0, name, parameters, arguments)
+#define FINISH(name, parameters, arguments) STATUS_WITH((void)0, hx__gate_has_finished(q), name, parameters, arguments)
 #define OBJECT(type, name, parameters, arguments, release)                              \
   type hx__##name parameters {                                                          \
     cl_int unread;                                                                      \
@@ -108,7 +108,7 @@ static cl_int note_loss(const char *call, cl_int code) {
     hx__cl.name arguments;                              \
     hx__gate_leave(NULL, NULL);                         \
   }
-HX__CL_ENTRIES(STATUS, UNMAP, WAIT, OBJECT, PLAIN, NOTHING)
+HX__CL_ENTRIES(STATUS, UNMAP, FINISH, OBJECT, PLAIN, NOTHING)
 
 void *hx__cl_usm_alloc(hx__cl_device *d, size_t bytes) {
   cl_int code;

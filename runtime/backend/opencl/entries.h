@@ -15,14 +15,14 @@
 #include <stdbool.h>
 
 /* One row for each entry point, by what it returns.
- * STATUS(name, parameters, arguments): an error code. UNMAP and WAIT are like it: UNMAP puts an unmap on a queue, WAIT
- * returns when commands have ended.
+ * STATUS(name, parameters, arguments): an error code. UNMAP and FINISH are like it: UNMAP puts an unmap on the queue q,
+ * FINISH returns when all commands of the queue q have ended.
  * OBJECT(type, name, parameters, arguments, release): an object, and an error code through the last parameter. release
  * frees an object whose thread was given up during the call.
  * PLAIN(type, name, parameters, arguments): a pointer without an error code.
  * NOTHING(name, parameters, arguments): nothing. */
 #define HX__CL_WAITS cl_uint n, const cl_event *w, cl_event *e
-#define HX__CL_ENTRIES(STATUS, UNMAP, WAIT, OBJECT, PLAIN, NOTHING)                                                    \
+#define HX__CL_ENTRIES(STATUS, UNMAP, FINISH, OBJECT, PLAIN, NOTHING)                                                  \
   STATUS(clGetPlatformIDs, (cl_uint n, cl_platform_id * p, cl_uint * found), (n, p, found))                            \
   STATUS(clGetPlatformInfo, (cl_platform_id p, cl_platform_info i, size_t s, void *v, size_t *r), (p, i, s, v, r))     \
   STATUS(clGetDeviceIDs, (cl_platform_id p, cl_device_type t, cl_uint n, cl_device_id * d, cl_uint * r),               \
@@ -88,8 +88,8 @@
          (q, b, f, p, s, n, w, e))                                                                                     \
   UNMAP(clEnqueueSVMUnmap, (cl_command_queue q, void *p, HX__CL_WAITS), (q, p, n, w, e))                               \
   STATUS(clFlush, (cl_command_queue q), (q))                                                                           \
-  WAIT(clFinish, (cl_command_queue q), (q))                                                                            \
-  WAIT(clWaitForEvents, (cl_uint n, const cl_event *w), (n, w))                                                        \
+  FINISH(clFinish, (cl_command_queue q), (q))                                                                          \
+  STATUS(clWaitForEvents, (cl_uint n, const cl_event *w), (n, w))                                                      \
   STATUS(clGetEventInfo, (cl_event e, cl_event_info i, size_t s, void *v, size_t *r), (e, i, s, v, r))                 \
   STATUS(clGetEventProfilingInfo, (cl_event e, cl_profiling_info i, size_t s, void *v, size_t *r), (e, i, s, v, r))    \
   STATUS(clRetainEvent, (cl_event e), (e))                                                                             \

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/backend/gate.h"
 #include "runtime/backend/opencl/stream.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/trace.h"
@@ -156,7 +157,9 @@ static hx__outcome map_result(hx__cl_stream *stream, hx__cl_inflight *f, cl_mem 
   const cl_int code = clEnqueueCopyBuffer(stream->queue, from, f->out.mem, at, 0, f->bytes, 0, NULL, NULL);
   if (code != CL_SUCCESS) return hx__cl_failed(stream->device, "clEnqueueCopyBuffer", code);
   outcome = map_results(stream, f, stream->queue);
-  return outcome == HX__DONE ? hx__cl_await(stream, f->event) : outcome;
+  if (outcome == HX__DONE) outcome = hx__cl_await(stream, f->event);
+  if (outcome == HX__DONE) hx__gate_has_waited(hx__gate_unmaps_so_far());
+  return outcome;
 }
 
 hx__outcome hx__cl_read_result(hx__cl_stream *stream, hx__cl_inflight *f, cl_mem from, size_t at, size_t bytes) {
@@ -179,11 +182,12 @@ hx__outcome hx__cl_read_result(hx__cl_stream *stream, hx__cl_inflight *f, cl_mem
   return HX__FAILED;
 }
 
+void hx__cl_results_unmap_all(hx__cl_stream *stream) {
+  for (unsigned i = 0; i < HX__MAX_INFLIGHT; i++) enqueue_unmap(stream, &stream->inflight[i]);
+}
+
 void hx__cl_results_close(hx__cl_stream *stream) {
-  for (unsigned i = 0; i < HX__MAX_INFLIGHT; i++) {
-    enqueue_unmap(stream, &stream->inflight[i]);
-    hx__cl_buffer_release(&stream->inflight[i].out);
-  }
+  for (unsigned i = 0; i < HX__MAX_INFLIGHT; i++) hx__cl_buffer_release(&stream->inflight[i].out);
   for (unsigned i = 0; i < HX__CL_READBACK_BUFFERS; i++)
     if (stream->readback[i].block) hx__cl_free(&stream->device->base, stream->readback[i].block);
 }

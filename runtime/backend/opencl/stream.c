@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/backend/gate.h"
 #include "runtime/backend/opencl/maps.h"
 #include "runtime/backend/registry.h"
 #include "runtime/base/clock.h"
@@ -76,6 +77,9 @@ void hx__cl_stream_close(hx__stream *base) {
   hx__cl_release_kernels(stream->kernels.copy, lost);
   hx__cl_release_kernels(stream->kernels.store, lost);
   if (!lost) {
+    hx__cl_results_unmap_all(stream);
+    hx__cl_stage_close(stream);
+    if (unmaps) clFinish(stream->queue); /* They must not still be on the queue when the program exits. */
     hx__cl_results_close(stream);
     hx__cl_buffer_release(&stream->scratch.tickets);
     hx__cl_buffer_release(&stream->scratch.partials);
@@ -83,13 +87,11 @@ void hx__cl_stream_close(hx__stream *base) {
     hx__cl_buffer_release(&stream->scratch.packed_a);
     hx__cl_buffer_release(&stream->scratch.packed_b);
     for (size_t i = 0; i < stream->operand_room; i++) hx__cl_buffer_release(&stream->operand[i].copy);
-    hx__cl_stage_close(stream);
     hx__cl_completions_close(stream);
     for (unsigned i = 0; i < HX__CL_MAPS; i++)
       if (stream->maps[i].kernel) clReleaseKernel(stream->maps[i].kernel);
     if (stream->uploaded) clReleaseEvent(stream->uploaded);
     if (stream->leftover) clReleaseEvent(stream->leftover);
-    if (unmaps) clFinish(stream->queue); /* They must not still be on the queue when the program exits. */
     if (stream->uploads) clReleaseCommandQueue(stream->uploads);
     if (stream->results) clReleaseCommandQueue(stream->results);
     clReleaseCommandQueue(stream->queue);
@@ -122,6 +124,7 @@ hx__outcome hx__cl_submit(hx__stream *base, const hx__request *request, hx__chun
   if (outcome == HX__DONE) hx__cl_prefetch(stream, request->work, chunk, request->upcoming);
   if (outcome == HX__DONE) {
     if (f->compared) hx__spot_check_expect(&f->spot, request, chunk); /* while the device computes the chunk */
+    f->unmaps = hx__gate_unmaps_so_far();
     stream->next = (stream->next + 1) % HX__MAX_INFLIGHT;
     *ticket = (hx__inflight *)f;
   }
@@ -170,6 +173,7 @@ hx__outcome hx__cl_wait(hx__stream *base, hx__inflight *ticket, const _Atomic ui
     hx__device_lost(base->device, "it reported success for a launch that did not bring its result");
     return HX__FAILED;
   }
+  if (outcome == HX__DONE) hx__gate_has_waited(f->unmaps);
   outcome = hx__cl_quiesce(stream, outcome);
   if (outcome == HX__TIMED_OUT) return outcome;
   if (outcome != HX__DONE) hx__cl_results_end(stream, f, false);

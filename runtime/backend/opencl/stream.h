@@ -92,11 +92,12 @@ typedef struct hx__cl_inflight {
   const void *completed; /* the results that a completion brings, instead of an event; NULL: there is none */
   size_t bytes;          /* of the results */
   bool product, map;
-  bool joined;   /* reductions: all leaves are joined into one slot for each field */
-  uint32_t join; /* if so, the number that its launches store, for the host to see that they have ended; else 0 */
-  bool stored;   /* products: the kernels wrote directly to the C that stays on the device */
-  size_t ldt;    /* products: floats from row to row */
-  bool compared; /* a few results are compared with the CPU's */
+  bool joined;     /* reductions: all leaves are joined into one slot for each field */
+  uint32_t join;   /* if so, the number that its launches store, for the host to see that they have ended; else 0 */
+  bool stored;     /* products: the kernels wrote directly to the C that stays on the device */
+  size_t ldt;      /* products: floats from row to row */
+  bool compared;   /* a few results are compared with the CPU's */
+  uint32_t unmaps; /* of the thread when the chunk was submitted: they end before the chunk */
   hx__spot_check spot;
   float ends[2]; /* if C stays on the device: the first and last element of the chunk */
 } hx__cl_inflight;
@@ -275,6 +276,8 @@ hx__outcome hx__cl_results_unmap(hx__cl_stream *stream, hx__cl_inflight *infligh
 hx__outcome hx__cl_read_result(hx__cl_stream *stream, hx__cl_inflight *inflight, cl_mem from, size_t at, size_t bytes);
 /* The results of a chunk in host memory, or what hx__cl_read_result has read. */
 const void *hx__cl_results_of(const hx__cl_inflight *inflight);
+/* Puts unmaps of all mapped results on the queue. */
+void hx__cl_results_unmap_all(hx__cl_stream *stream);
 void hx__cl_results_close(hx__cl_stream *stream);
 
 /* A completion instead of an event. expect is called if f's own launch will bring it, before that launch: it returns

@@ -13,7 +13,6 @@
 cl_int hx__cl_state_of(cl_event event) {
   cl_int state = CL_QUEUED;
   const cl_int code = clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL);
-  if (code == CL_SUCCESS && state <= CL_COMPLETE) hx__gate_has_waited();
   return code == CL_SUCCESS ? state : code;
 }
 
@@ -87,6 +86,7 @@ hx__outcome hx__cl_quiesce(hx__cl_stream *stream, hx__outcome outcome) {
   hx__outcome end = hx__cl_await_uploads(stream);
   if (end == HX__DONE) end = hx__cl_mark_end(stream, &stream->leftover);
   if (end == HX__DONE) end = hx__cl_await(stream, stream->leftover);
+  if (end == HX__DONE) hx__gate_has_finished(stream->queue);
   if (end == HX__TIMED_OUT) return end;
   if (end == HX__NO_MEMORY) finish_all(stream); /* no memory even for an event; the wait is limited by the gate */
   cl_event const mark = stream->leftover;
