@@ -19,7 +19,7 @@ typedef enum state { QUEUED, RUNNING, DONE } state;
 
 struct hx_event {
   hx_context *hx;
-  hx_event *before, *next; /* in the context's list, until hx_wait */
+  hx_event *before, *next; /* in one of the context's lists, until hx_wait */
   hx__work work;
   hx_field *fields; /* a copy of the caller's */
   hx_report report;
@@ -37,7 +37,7 @@ static void free_event(hx_event *e) {
 }
 
 void hx__events_free(hx_context *hx) {
-  for (hx_event *e = hx->first, *next; e; e = next) {
+  for (hx_event *e = hx->ended, *next; e; e = next) {
     next = e->next;
     free_event(e);
   }
@@ -47,7 +47,7 @@ void hx__events_wait(hx_context *hx, const void *p, size_t bytes) {
   if (hx__in_forked_child()) return; /* They run in the parent, on the parent's memory. */
   pthread_mutex_lock(&hx->lock);
   for (const hx_event *e = hx->first; e;)
-    if (e->state == DONE || !hx__memory_task_overlaps(&e->work, p, bytes)) {
+    if (!hx__memory_task_overlaps(&e->work, p, bytes)) {
       e = e->next;
     } else {
       pthread_cond_wait(&hx->idle, &hx->lock);
@@ -56,7 +56,7 @@ void hx__events_wait(hx_context *hx, const void *p, size_t bytes) {
   pthread_mutex_unlock(&hx->lock);
 }
 
-/* The next four run under the lock. */
+/* The next six run under the lock. */
 
 static void append_event(hx_context *hx, hx_event *e) {
   e->before = hx->last;
@@ -68,6 +68,18 @@ static void append_event(hx_context *hx, hx_event *e) {
 static void remove_event(hx_context *hx, hx_event *e) {
   *(e->before ? &e->before->next : &hx->first) = e->next;
   *(e->next ? &e->next->before : &hx->last) = e->before;
+}
+
+static void append_ended(hx_context *hx, hx_event *e) {
+  e->before = NULL;
+  e->next = hx->ended;
+  if (e->next) e->next->before = e;
+  hx->ended = e;
+}
+
+static void remove_ended(hx_context *hx, hx_event *e) {
+  *(e->before ? &e->before->next : &hx->ended) = e->next;
+  if (e->next) e->next->before = e->before;
 }
 
 static void mark_running(hx_event *e) {
@@ -86,6 +98,8 @@ static void run_task(hx_event *e) {
   pthread_mutex_lock(&hx->lock);
   e->status = status;
   e->state = DONE;
+  remove_event(hx, e);
+  append_ended(hx, e);
   pthread_cond_broadcast(&e->changed);
   hx->tasks--;
   pthread_cond_broadcast(&hx->idle);
@@ -192,7 +206,7 @@ hx_status hx_wait(hx_event *e, hx_report *report) {
     pthread_mutex_lock(&hx->lock);
     if (e->state == QUEUED) run_task(e);
     while (e->state != DONE) pthread_cond_wait(&e->changed, &hx->lock);
-    remove_event(hx, e);
+    remove_ended(hx, e);
     pthread_mutex_unlock(&hx->lock);
   }
   const hx_status s = e->status;

@@ -11,6 +11,7 @@
 #define RECORDS 256u
 
 static hx__caller records[RECORDS];
+static _Atomic unsigned taken_records;
 static hx__caller no_record = {.inside = (hx_context *)records}; /* an address that no context can have */
 
 _Thread_local hx__caller *hx__this_caller = &no_record;
@@ -23,6 +24,7 @@ static void give_record_back(void *record) {
   hx__this_caller = &no_record;
   atomic_store_explicit(&((hx__caller *)record)->inside, NULL, memory_order_relaxed); /* a thread may end inside */
   atomic_store_explicit(&((hx__caller *)record)->taken, false, memory_order_release);
+  atomic_fetch_sub_explicit(&taken_records, 1, memory_order_relaxed);
 }
 static void make_exit_key(void) {
   hx__keep_library_mapped();
@@ -31,11 +33,15 @@ static void make_exit_key(void) {
 
 static hx__caller *take_record(void) {
   pthread_once(&once, make_exit_key);
+  if (atomic_load_explicit(&taken_records, memory_order_relaxed) >= RECORDS) return NULL; /* so that none is searched */
   for (size_t i = 0; has_exit_key && i < RECORDS; i++) {
     hx__caller *const c = &records[i];
-    if (atomic_exchange_explicit(&c->taken, true, memory_order_acquire)) continue;
+    if (atomic_load_explicit(&c->taken, memory_order_relaxed) ||
+        atomic_exchange_explicit(&c->taken, true, memory_order_acquire))
+      continue;
+    atomic_fetch_add_explicit(&taken_records, 1, memory_order_relaxed);
     if (pthread_setspecific(exit_key, c) == 0) return c;
-    atomic_store_explicit(&c->taken, false, memory_order_release);
+    give_record_back(c);
     break;
   }
   return NULL;

@@ -28,7 +28,8 @@ struct hx_context {
   unsigned sleeping, woken; /* workers that wait for a task, and how many of these were signalled but do not run yet */
   pthread_cond_t work;      /* for these */
   bool closing;
-  hx_event *first, *last; /* the events that hx_wait has not freed, the oldest first */
+  hx_event *first, *last; /* the events whose tasks have not ended, the oldest first */
+  hx_event *ended;        /* those whose tasks have ended, until hx_wait */
   hx_event *queued;       /* the oldest whose task has not been started */
 };
 

@@ -102,11 +102,11 @@ void hx__gate_unmaps(void *queue) {
   atomic_fetch_add(&g->unmaps, 1);
 }
 
-uint32_t hx__gate_unmaps_so_far(void) {
+uint64_t hx__gate_unmaps_so_far(void) {
   return own_gate ? atomic_load_explicit(&own_gate->unmaps, memory_order_relaxed) : 0;
 }
 
-void hx__gate_has_waited(uint32_t unmaps) {
+void hx__gate_has_waited(uint64_t unmaps) {
   hx__gate *const g = own_gate;
   if (g && unmaps > atomic_load_explicit(&g->waited, memory_order_relaxed)) atomic_store(&g->waited, unmaps);
 }

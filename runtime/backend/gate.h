@@ -36,7 +36,7 @@ typedef struct hx__gate {
   bool settling; /* calls are allowed though the device is lost: they wait for the end of what reads the caller's memory
                   */
   _Atomic uint64_t helper_asleep_ns; /* hx__gate_asleep_ns of another thread whose call this thread waits for */
-  _Atomic uint32_t unmaps, waited;   /* unmaps that the thread has put on queues, and how many it has waited for */
+  _Atomic uint64_t unmaps, waited;   /* unmaps that the thread has put on queues, and how many it has waited for */
   void *unmap_queue;                 /* of the last one */
   pid_t thread;
   jmp_buf exit_point; /* in hx__gate_run */
@@ -64,8 +64,8 @@ void hx__gate_leave(void (*free_made)(void *made), void *made);
  * first `unmaps` of its unmaps have ended. Without a gate these do nothing. */
 void hx__gate_unmaps(void *queue);
 void hx__gate_has_finished(const void *queue);
-void hx__gate_has_waited(uint32_t unmaps);
-uint32_t hx__gate_unmaps_so_far(void);
+void hx__gate_has_waited(uint64_t unmaps);
+uint64_t hx__gate_unmaps_so_far(void);
 
 /* The number (odd) of the call in which the gate's thread is, and in *since_ns (may be NULL) when it began. 0: it is in
  * no call, or was given up. */

@@ -71,10 +71,15 @@ static void stop_before_handlers(void *unused) {
   (void)unused;
   if (started && !hx__exit_has_begun() && hx__process_is_exiting()) stop_for_exit();
 }
-__attribute__((constructor)) static void watch_main_thread(void) { hx__before_exit(stop_before_handlers); }
+/* Once for each thread, because every hook stays until the thread ends. */
+static void watch_this_thread(void) {
+  static _Thread_local bool watched;
+  if (!watched) watched = hx__before_exit(stop_before_handlers);
+}
+__attribute__((constructor)) static void watch_main_thread(void) { watch_this_thread(); }
 
 void hx__registry_install_thread_exit_hook(void) {
-  if (!hx__in_forked_child()) hx__before_exit(stop_before_handlers);
+  if (!hx__in_forked_child()) watch_this_thread();
 }
 
 static void init_registry(void) {
@@ -84,7 +89,7 @@ static void init_registry(void) {
 
 void hx__registry_install_exit_hook(void) {
   if (hx__in_forked_child()) return; /* no thread will be started */
-  watch_main_thread();
+  watch_this_thread();
   pthread_once(&once, init_registry);
 }
 

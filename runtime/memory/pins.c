@@ -67,7 +67,7 @@ static bool is_to_pin(const hx__memory *m, const hx__range *r, const hx__device 
  * same ones of a context. Every call with devices comes here, so the result "nothing is left to pin" is remembered. */
 static hx__range *next_to_pin(hx__memory *m, hx__device *const *devices, size_t count, hx__device **device) {
   const uint32_t bits = pinning_devices(devices, count);
-  if (m->pinned.added == m->added && !(bits & ~m->pinned.devices)) return NULL;
+  if (!bits || (m->pinned.added == m->added && !(bits & ~m->pinned.devices))) return NULL;
   for (size_t i = 0; i < m->known_count; i++)
     for (uint32_t left = bits; left; left &= left - 1) {
       *device = devices[__builtin_ctz(left)];

@@ -144,11 +144,11 @@ static hx__copy *find_lacking_output(const hx__memory *m, const hx__work *w, con
   const hx__array out = hx__array_of_output(w);
   size_t count;
   hx__range *const *const ranges = hx__known_overlapping(m, out.p, hx__array_bytes(&out), &count);
-  for (size_t i = 0; i < count; i++)
-    for (hx__copy *c = ranges[i]->copies; c; c = c->next) {
-      const bool stays = resident && c->device == sole_device && result_of(ranges[i], sole_device, &out) == c;
-      if (host_lacks(c, &out) && !replaces(w, &out, c) && !stays) return c;
-    }
+  for (size_t i = 0; i < count; i++) {
+    const hx__copy *const stays = resident ? result_of(ranges[i], sole_device, &out) : NULL;
+    for (hx__copy *c = ranges[i]->copies; c; c = c->next)
+      if (c != stays && host_lacks(c, &out) && !replaces(w, &out, c)) return c;
+  }
   return NULL;
 }
 

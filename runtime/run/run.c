@@ -106,6 +106,13 @@ static bool woke_threads(const hx__plan *plan) {
   return plan->devices == 0 && plan->threads > 1 && hx__cpu_pool_finds_asleep();
 }
 
+/* Whether every device of the plan took part. If one was in use by another call, the time is that of others. */
+static bool all_took_part(const hx__run_state *run) {
+  for (size_t i = 0; i < run->progress.devices; i++)
+    if (!run->job[i].started) return false;
+  return run->progress.devices == run->plan->devices;
+}
+
 static void learn_from_run(hx__run_state *run, uint64_t cpu_units, uint64_t cpu_ns) {
   const hx__plan *const plan = run->plan;
   const hx__run_result result = {.cpu = plan->cpu_key,
@@ -161,7 +168,7 @@ static hx_status carry_out(hx__run_state *run, hx_report *report) {
   if (plan->mandatory && recovered)
     return hx__fail(HX_DEVICE_FAILED, "HX_OFFLOAD=mandatory and a device gave %u chunks back", recovered);
   const bool undisturbed = !run->progress.disturbed && !atomic_load(&run->progress.grown) && !is_disturbed(plan);
-  if (plan->measure && plan->policy && !recovered && undisturbed && !woke_threads(plan))
+  if (plan->measure && plan->policy && !recovered && undisturbed && all_took_part(run) && !woke_threads(plan))
     learn_from_run(run, cpu_units, cpu_ns);
   if (!run->work->matmul) join_slots(run->work, run->cpu.request.slots, run->joined);
   if (report) fill_report(run, recovered + run->progress.redone, cpu_ns, report);

@@ -53,8 +53,8 @@ typedef struct hx__sample {
 /* What a call loses if another program uses one of its cores for a while: a time slice or two. */
 #define HX__PREEMPTED_NS 1e7
 
-#define HX__MODEL_ENTRIES 1024u
-#define HX__MODEL_STATES 4u /* latency, idle, ns_per_unit, gap */
+#define HX__MODEL_ENTRIES 8192u /* a kind of task takes about six; pages that are not used take no memory */
+#define HX__MODEL_STATES 4u     /* latency, idle, ns_per_unit, gap */
 
 #define HX__MOST_OUTLIERS 8
 

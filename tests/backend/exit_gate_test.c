@@ -53,7 +53,7 @@ static void with_unmap(void *unused) {
 /* A chunk from before the unmap ends, and then one from after it. */
 static void with_chunk(void *unused) {
   (void)unused;
-  const uint32_t before = hx__gate_unmaps_so_far();
+  const uint64_t before = hx__gate_unmaps_so_far();
   until_exit(true);
   hx__gate_has_waited(before);
   call();

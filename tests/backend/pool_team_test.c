@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A task that is worth few threads leaves OpenMP its others: the next larger region finds them, and does not wait until
- * they are started again. Only as many as the task is worth compute. If a second thread of the program calls hx, a team
- * has no more than that, because two full ones would have more threads than there are cores. */
+ * they are started again. Only as many as the task is worth compute. While a second thread of the program has a pool, a
+ * team has no more than that, because two full ones would have more threads than there are cores. */
 #include <dirent.h>
 #include <pthread.h>
 
@@ -50,9 +50,13 @@ static void run(void (*pool_run)(unsigned threads, void (*body)(void *arg), void
   CHECK(numbers == (1u << threads) - 1, "their numbers are %#x", numbers);
 }
 
+static pthread_barrier_t barrier; /* the other thread has a pool; and it may end */
+
 static void *call_from_another_thread(void *config) {
   hx__cpu_threads(config);
   run(hx__cpu_pool_run, FEW);
+  pthread_barrier_wait(&barrier);
+  pthread_barrier_wait(&barrier);
   return NULL;
 }
 
@@ -75,11 +79,17 @@ int main(void) {
   CHECK(has_threads(before + FEW - 1), "beside devices the team has %zu threads, not %d",
         threads_of_process() - before + 1, FEW);
   pthread_t thread;
+  pthread_barrier_init(&barrier, NULL, 2);
   pthread_create(&thread, NULL, call_from_another_thread, (void *)&config);
+  pthread_barrier_wait(&barrier);
+  run(hx__cpu_pool_run, FEW);
+  CHECK(has_threads(before + 2 * FEW - 1), "two callers have %zu threads, not %d", threads_of_process() - before + 1,
+        2 * FEW);
+  pthread_barrier_wait(&barrier);
   pthread_join(thread, NULL);
   run(hx__cpu_pool_run, FEW);
-  CHECK(has_threads(before + FEW - 1), "with two callers the team has %zu threads, not %d",
-        threads_of_process() - before + 1, FEW);
+  CHECK(has_threads(before + TEAM - 1), "after the other caller has ended the team has %zu threads, not %d",
+        threads_of_process() - before + 1, TEAM);
   if (kmp_get_blocktime) printf("pool_team_test: threads were not counted: the OpenMP runtime is LLVM's\n");
   return checks_end("pool_team_test");
 }

@@ -20,6 +20,30 @@ static _Atomic unsigned busy_threads;
 static _Thread_local hx__wait_policy wait_policy;
 static _Atomic unsigned pools;
 
+static pthread_once_t pool_key_once = PTHREAD_ONCE_INIT;
+static pthread_key_t pool_key; /* set on threads that have a pool */
+static bool has_pool_key;
+
+static void forget_pool(void *unused) {
+  (void)unused;
+  atomic_fetch_sub_explicit(&pools, 1, memory_order_relaxed);
+}
+
+static void make_pool_key(void) {
+  hx__keep_library_mapped();
+  has_pool_key = pthread_key_create(&pool_key, forget_pool) == 0;
+}
+
+/* Counts the pool of this thread until the thread ends. */
+static void count_pool(void) {
+  static _Thread_local bool counted;
+  if (counted) return;
+  counted = true;
+  pthread_once(&pool_key_once, make_pool_key);
+  atomic_fetch_add_explicit(&pools, 1, memory_order_relaxed);
+  if (has_pool_key) pthread_setspecific(pool_key, &pools);
+}
+
 /* What hx__cpu_threads said last on this thread. */
 static _Thread_local unsigned usual_threads;
 
@@ -97,6 +121,7 @@ unsigned hx__cpu_pool_spinning(void) {
  * usual number. Not if several threads of the program call hx, whose teams together would have more threads than there
  * are cores (docs/measurements/cpu-teams.tsv). */
 static unsigned team_for(unsigned threads) {
+  count_pool();
   const bool alone = atomic_load_explicit(&pools, memory_order_relaxed) <= 1 && omp_get_level() == 0;
   return alone && usual_threads > threads ? usual_threads : threads;
 }
@@ -107,7 +132,7 @@ static void run_parallel(unsigned threads, unsigned team, void (*body)(void *arg
   const bool measure_cpu_time = wait_policy.last_was_long; /* of the calling thread, not of the others */
   uint64_t own_ns = 0;
   unsigned team_size = 1;
-  if (!wait_policy.has_run) atomic_fetch_add_explicit(&pools, 1, memory_order_relaxed);
+  count_pool();
 #pragma omp parallel num_threads(team)
   if ((unsigned)omp_get_thread_num() < threads) {
     const uint64_t began_ns = measure_cpu_time ? hx__thread_cpu_ns() : hx__now_ns();

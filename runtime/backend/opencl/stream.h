@@ -97,7 +97,7 @@ typedef struct hx__cl_inflight {
   bool stored;     /* products: the kernels wrote directly to the C that stays on the device */
   size_t ldt;      /* products: floats from row to row */
   bool compared;   /* a few results are compared with the CPU's */
-  uint32_t unmaps; /* of the thread when the chunk was submitted: they end before the chunk */
+  uint64_t unmaps; /* of the thread when the chunk was submitted: they end before the chunk */
   hx__spot_check spot;
   float ends[2]; /* if C stays on the device: the first and last element of the chunk */
 } hx__cl_inflight;
