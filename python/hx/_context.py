@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
+import threading
 from typing import Any, Iterator, List, Optional, Sequence, Tuple, Union, cast
 
 from . import _native
@@ -135,6 +136,17 @@ def ready(context: Optional[Context] = None) -> None:
     (context or _native.default_context())._ready()
 
 
+_thread = threading.local()
+
+
+def _open_blocks() -> List[List[Tuple[Any, ...]]]:
+    """The lists of the blocks of reports() that this thread is in, the innermost last."""
+    if not hasattr(_thread, "open_blocks"):
+        _thread.open_blocks = []
+    blocks: List[List[Tuple[Any, ...]]] = _thread.open_blocks
+    return blocks
+
+
 @contextlib.contextmanager
 def reports() -> Iterator[List[Report]]:
     """Collect the report of each call that this thread makes in the block, except calls of hx.mpi.
@@ -143,14 +155,19 @@ def reports() -> Iterator[List[Report]]:
         hx.matmul(a, b)
     print(r[0].gpu_share)
 
-    The list is filled when the block ends. A call along an axis may add several reports; background tasks have their
+    The list is filled when the block ends. If blocks of several tasks of asyncio overlap on a thread, a call is in the list
+    of the block that began last. A call along an axis may add several reports; background tasks have their
     own (Task.report). Small calls are slower inside, because they are measured.
     """
     rows: List[Tuple[Any, ...]] = []
     result: List[Report] = []
-    old = _native._set_report_list(rows)
+    # Blocks of tasks of asyncio may overlap on one thread: each removes its own list, which need not be the last one.
+    open_blocks = _open_blocks()
+    open_blocks.append(rows)
+    _native._set_report_list(rows)
     try:
         yield result
     finally:
-        _native._set_report_list(old)
+        open_blocks[:] = [other for other in open_blocks if other is not rows]
+        _native._set_report_list(open_blocks[-1] if open_blocks else None)
         result.extend(Report._of(row) for row in rows)

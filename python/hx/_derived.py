@@ -9,23 +9,15 @@ from numpy.typing import NDArray
 
 from . import _native
 from ._context import Context
-from ._support import HX_DTYPES, InvalidArgument, as_array, dtype_error
+from ._support import HX_DTYPES, InvalidArgument, as_array, dtype_error, is_buffer
 
 Axis = Union[None, int, Tuple[int, ...]]
 
 
 def _array(a: Any, name: str = "a") -> NDArray[Any]:
     """a as a NumPy array, without a copy if it is an array of any kind."""
-    array = a if isinstance(a, np.ndarray) else np.asarray(a if _is_buffer(a) else as_array(name, a))
+    array = a if isinstance(a, np.ndarray) else np.asarray(a if is_buffer(a) else as_array(name, a))
     return array if array.dtype in HX_DTYPES else dtype_error(name, array)
-
-
-def _is_buffer(a: Any) -> bool:
-    try:
-        memoryview(a)
-    except TypeError:
-        return False
-    return True
 
 
 def _count(array: NDArray[Any], axis: Axis, what: str) -> int:

@@ -14,7 +14,7 @@ from . import _native
 from ._context import Context
 from ._derived import _array
 from ._mpi_library import LIBRARY, check, handle_of, preparing
-from ._support import InvalidArgument
+from ._support import InvalidArgument, check_output
 
 MEMBERS = ("DTYPE", "CTXT", "M", "N", "MB", "NB", "RSRC", "CSRC", "LLD")
 DENSE = 1
@@ -120,6 +120,7 @@ def _output(out: Any, numbers: Numbers, grid: MPI.Comm, beta: float) -> NDArray[
         if beta:
             raise InvalidArgument(f"beta is {beta!r}, and there is no out to add to")
         return np.zeros(_shape(numbers, grid), np.float32, order="F")
+    check_output("out", out)
     array = _checked("out", out, numbers, grid)
     if not array.flags.writeable:
         raise InvalidArgument("out is read-only")

@@ -104,8 +104,25 @@ def gather(obj: Any, axes: Sequence[int]) -> NDArray[Any]:
     return np.ascontiguousarray(np.moveaxis(array, axes, range(array.ndim - len(axes), array.ndim)))
 
 
+def is_buffer(obj: Any) -> bool:
+    """Whether the object has the buffer protocol."""
+    try:
+        memoryview(obj)
+    except TypeError:
+        return False
+    return True
+
+
+def check_output(name: str, obj: Any) -> None:
+    """TypeError: what is written to an array over the object is not in the object, because that array is a copy."""
+    if not (is_buffer(obj) or hasattr(obj, "__dlpack__") or hasattr(obj, "__array_interface__")):
+        kinds = "buffer protocol, DLPack or __array_interface__"
+        raise TypeError(f"{name} is {type(obj).__name__}; results are stored in arrays ({kinds})")
+
+
 def assign(out: Any, result: Any) -> Any:
     """Stores result in out, and returns out."""
+    check_output("out", out)
     array = np.asarray(out)
     if array.dtype != result.dtype:
         raise TypeError(f"out is {array.dtype}; the result is {result.dtype}")

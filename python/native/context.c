@@ -7,13 +7,17 @@
 
 static PyTypeObject *context_type;
 static hxpy_context *default_context;       /* made by the first call that needs it, and never closed */
-static _Thread_local PyObject *report_list; /* borrowed from hx.reports(), NULL outside of it */
+static _Thread_local PyObject *report_list; /* of hx.reports(); NULL outside of it */
 
 void hxpy_context_type_set(PyObject *type) { context_type = (PyTypeObject *)type; }
 
+/* Text of hx, which may end inside a character, or come from a driver. */
+static PyObject *text_of(const char *text) { return PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace"); }
+
 PyObject *hxpy_fail_detail(hx_status s, const char *detail) {
-  PyObject *error = PyTuple_GetItem(hxpy_py.errors, s);
-  if (error) PyErr_SetString(error, detail);
+  PyObject *error = PyTuple_GetItem(hxpy_py.errors, s), *text = text_of(detail);
+  if (error && text) PyErr_SetObject(error, text);
+  Py_XDECREF(text);
   return NULL;
 }
 
@@ -205,9 +209,9 @@ static PyObject *device_row(hx_context *hx, size_t index) {
   s = hx_device(hx, index, &info);
   Py_END_ALLOW_THREADS;
   if (s != HX_OK) return hxpy_fail(s);
-  return Py_BuildValue("(nssssiiIKs)", (Py_ssize_t)index, info.name, info.vendor, info.driver, info.memory,
-                       (int)info.kind, (int)info.state, (unsigned)info.compute_units,
-                       (unsigned long long)info.memory_bytes, info.why);
+  return Py_BuildValue("(nNNNNiiIKN)", (Py_ssize_t)index, text_of(info.name), text_of(info.vendor),
+                       text_of(info.driver), text_of(info.memory), (int)info.kind, (int)info.state,
+                       (unsigned)info.compute_units, (unsigned long long)info.memory_bytes, text_of(info.why));
 }
 
 static PyObject *context_devices(PyObject *self, PyObject *unused) {
@@ -267,13 +271,14 @@ static PyObject *default_get(PyObject *module, PyObject *unused) {
   return c;
 }
 
-/* set_report_list(list or None): returns the one that this thread had. */
+/* set_report_list(list or None): of this thread. */
 static PyObject *report_list_set(PyObject *module, PyObject *list) {
   (void)module;
-  PyObject *old = report_list ? report_list : Py_None;
-  Py_INCREF(old);
+  PyObject *old = report_list;
   report_list = list == Py_None ? NULL : list;
-  return old;
+  Py_XINCREF(report_list);
+  Py_XDECREF(old);
+  Py_RETURN_NONE;
 }
 
 PyMethodDef hxpy_context_functions[] = {

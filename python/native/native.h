@@ -18,16 +18,17 @@
 
 /* The objects of hx/_support.py that are called from here. */
 typedef struct hxpy_support {
-  PyObject *errors;      /* tuple: the exception of each hx_status */
-  PyObject *as_array;    /* as_array(name, object): an object with the buffer protocol, or TypeError */
-  PyObject *dtype_error; /* dtype_error(name, object): raises TypeError that names the dtype */
-  PyObject *copy;        /* copy(object, order): a contiguous NumPy array */
-  PyObject *gather;      /* gather(object, axes): a contiguous copy in which the axes come last */
-  PyObject *empty;       /* numpy.empty */
-  PyObject *assign;      /* assign(out, result): checks dtype and shape, copies the result and returns out */
-  PyObject *dtypes;      /* tuple: the NumPy dtype of each hxpy_cell */
-  PyObject *no_indices;  /* the empty tuple */
-  PyObject *new_context; /* the default context's maker */
+  PyObject *errors;       /* tuple: the exception of each hx_status */
+  PyObject *as_array;     /* as_array(name, object): an object with the buffer protocol, or TypeError */
+  PyObject *check_output; /* check_output(name, object): TypeError if an array over the object is a copy of it */
+  PyObject *dtype_error;  /* dtype_error(name, object): raises TypeError that names the dtype */
+  PyObject *copy;         /* copy(object, order): a contiguous NumPy array */
+  PyObject *gather;       /* gather(object, axes): a contiguous copy in which the axes come last */
+  PyObject *empty;        /* numpy.empty */
+  PyObject *assign;       /* assign(out, result): checks dtype and shape, copies the result and returns out */
+  PyObject *dtypes;       /* tuple: the NumPy dtype of each hxpy_cell */
+  PyObject *no_indices;   /* the empty tuple */
+  PyObject *new_context;  /* the default context's maker */
 } hxpy_support;
 extern hxpy_support hxpy_py;
 

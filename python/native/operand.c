@@ -72,6 +72,11 @@ bool hxpy_operand_get(hxpy_operand *o, PyObject *object, const char *name) {
 bool hxpy_operand_get_unmoved(hxpy_operand *o, PyObject *object, const char *name) { return hold(o, object, name); }
 
 bool hxpy_operand_get_output(hxpy_operand *o, PyObject *object, const char *name) {
+  if (!PyObject_CheckBuffer(object)) {
+    PyObject *none = PyObject_CallFunction(hxpy_py.check_output, "sO", name, object);
+    if (!none) return false;
+    Py_DECREF(none);
+  }
   if (!hold_typed(o, object, name)) return false;
   const char *wrong = o->view.readonly ? "read-only" : !aligned(&o->view) ? "not aligned to its elements" : NULL;
   return !wrong || hxpy_refuse("%s is %s", name, wrong);

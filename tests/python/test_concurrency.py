@@ -139,6 +139,20 @@ class Threads(unittest.TestCase):
         # With the GIL held there would be a turn before the call and one after it, however long it takes.
         self.assertGreater(seen[0], 3)
 
+    def test_overlapping_blocks_of_reports(self):
+        first, second = hx.reports(), hx.reports()
+        a = np.ones(1000, np.float32)
+        one = first.__enter__()
+        two = second.__enter__()
+        first.__exit__(None, None, None)
+        hx.sum(a)
+        second.__exit__(None, None, None)
+        hx.sum(a)  # in no list, also if the lists are freed
+        self.assertEqual((len(one), len(two)), (0, 1))
+        with hx.reports() as three:
+            hx.sum(a)
+        self.assertEqual(len(three), 1)
+
     def test_reports_are_of_one_thread(self):
         x = np.ones(1000, np.float32)
         with hx.reports() as mine:

@@ -16,8 +16,21 @@ SQUARE = np.full((4, 4), 7, np.float32)
 OTHER = np.ones((4, 4), np.float32)
 HAS = "; hx has float32, int32, uint32"
 
+
+
+class Copies:
+    """An object whose __array__ makes a copy, as that of a dataset in a file does."""
+
+    def __array__(self, dtype=None, copy=None):
+        return np.zeros((3, 5), dtype or np.float32)
+
+
+STORED = "; results are stored in arrays (buffer protocol, DLPack or __array_interface__)"
+
 # What is called, the exception, its whole text.
 CASES = [
+    (lambda: hx.matmul(A, B, out=Copies()), TypeError, "out is Copies" + STORED),
+    (lambda: hx.sum(A, axis=0, out=[0, 0, 0, 0]), TypeError, "out is list" + STORED),
     (lambda: hx.sum(A.astype(np.float64)), TypeError, "a is float64" + HAS),
     (lambda: hx.sum(A.astype(np.int64)), TypeError, "a is int64" + HAS),
     (lambda: hx.sum(A.astype(np.float16)), TypeError, "a is float16" + HAS),
@@ -135,6 +148,10 @@ CASES = [
 
 
 class Errors(unittest.TestCase):
+    def test_text_that_ends_inside_a_character(self):
+        with self.assertRaisesRegex(hx.InvalidConfig, "é"):
+            hx.Context(trace="é" * 5000)
+
     def test_texts(self):
         for number, (call, exception, text) in enumerate(CASES):
             with self.subTest(number=number, text=text):
