@@ -17,7 +17,6 @@ OTHER = np.ones((4, 4), np.float32)
 HAS = "; hx has float32, int32, uint32"
 
 
-
 class Copies:
     """An object whose __array__ makes a copy, as that of a dataset in a file does."""
 
