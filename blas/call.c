@@ -33,6 +33,7 @@ static struct {
   bool logs;
   bool mandatory;    /* HX_OFFLOAD: a call of hx may fail because of a device */
   bool hx_would_log; /* one line per call, which ours replaces */
+  bool cpu_alone;    /* there is no device that could take part */
   uint64_t least[HX__BLAS_ROUTINES];
 } settings;
 
@@ -59,7 +60,8 @@ static bool read_least(uint64_t *least) {
 /* Whether hx may find a device that is not the CPU: it is asked for by name, or there is a GPU with a kernel driver. No
  * OpenCL driver is loaded to find out, and the answer is the same in every run. */
 static bool may_have_devices(void) {
-  static const char *const files[] = {"/dev/dri/renderD128", "/dev/nvidiactl", "/dev/dxg" /* WSL */};
+  static const char *const files[] = {"/dev/dri/renderD128", "/dev/dri/renderD129", "/dev/kfd", "/dev/nvidiactl",
+                                      "/dev/dxg" /* WSL */};
   const char *const devices = value_of("HX_DEVICES");
   if (*devices && strcmp(devices, "cpu,igpu,gpu") != 0) return strcmp(devices, "cpu") != 0 && strcmp(devices, "0") != 0;
   for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
@@ -78,6 +80,7 @@ static void read_settings(void) {
   const bool all = (*split && strcmp(split, "auto") != 0) || settings.mandatory;
   const bool none = strcmp(offload, "disabled") == 0, devices = may_have_devices();
   const bool is_fixed = none || all || read_least(&fixed);
+  settings.cpu_alone = !devices && !all; /* With a share, hx says that there is no device. */
   for (int r = 0; r < HX__BLAS_ROUTINES; r++) {
     const uint64_t usual = devices ? thresholds[r].beside_devices : thresholds[r].cpu_alone;
     const uint64_t least = none ? NEVER : is_fixed ? fixed : usual;
@@ -89,7 +92,8 @@ static void read_settings(void) {
 /* At HX_LOG=info the line of each call comes from here, and hx's own is suppressed, with other messages of that level.
  */
 static void open_context(void) {
-  const hx_settings chosen = {.log = settings.hx_would_log ? "warn" : NULL};
+  const hx_settings chosen = {.log = settings.hx_would_log ? "warn" : NULL,
+                              .devices = settings.cpu_alone ? "cpu" : NULL}; /* then no driver is loaded */
   if (hx_open(&context, &chosen) == HX_OK) return;
   context = NULL;
   hx__blas_message("warning", "every BLAS call is forwarded: %s", hx_error_detail());

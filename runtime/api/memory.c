@@ -42,7 +42,7 @@ static void wait_for_users(hx_context *hx, const void *p) {
 }
 
 void hx_free(hx_context *hx, void *p) {
-  if (!hx || !p || hx__in_forked_child()) return; /* A child must not release its parent's blocks. */
+  if (!hx || !p) return;
   HX__CALL_SCOPE(hx);
   wait_for_users(hx, p);
   if (!hx__memory_free(&hx->memory, p)) hx__log(HX__LOG_WARN, "hx_free(%p): not from hx_alloc; left alone", p);

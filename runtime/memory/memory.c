@@ -51,10 +51,10 @@ void hx__memory_init(hx__memory *m, const hx__config *config) {
 static void free_range(const hx__memory *m, hx__range *r) {
   hx__pins_free(m, r);
   if (r->allocated && !r->leaked) {
-    if (r->block)
-      r->device->backend->memory->free(r->device, m->limit_ns, r->block);
-    else
+    if (!r->block)
       free(r->p);
+    else if (!hx__in_forked_child()) /* there the device's blocks are the parent's */
+      r->device->backend->memory->free(r->device, m->limit_ns, r->block);
   }
   free(r);
 }

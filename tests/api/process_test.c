@@ -49,6 +49,27 @@ static int compute(hx_context *hx, float share, hx_report *report) {
   return wrong;
 }
 
+/* The pages of the process that are in memory. */
+static size_t resident_pages(void) {
+  size_t all = 0, resident = 0;
+  FILE *const f = fopen("/proc/self/statm", "r");
+  if (f && fscanf(f, "%zu %zu", &all, &resident) != 2) resident = 0;
+  if (f) fclose(f);
+  return resident;
+}
+
+/* Whether memory that this child allocates and frees stays with it. */
+static bool keeps_freed_memory(hx_context *hx) {
+  enum { TIMES = 20, BYTES = 4 << 20, PAGE = 4096 };
+  const size_t before = resident_pages();
+  for (int i = 0; i < TIMES; i++) {
+    void *const p = hx_alloc(hx, BYTES);
+    if (p) memset(p, 1, BYTES);
+    hx_free(hx, p);
+  }
+  return resident_pages() > before + TIMES / 2 * (BYTES / PAGE);
+}
+
 static void forked_child(void) {
   make_data(DATA_SIGNED);
   hx_settings s = settings_for("2");
@@ -69,6 +90,7 @@ static void forked_child(void) {
       hx_task t = hx_reduce(HX_SUM, HX_F32, x, N, &sum);
       if (hx_offload_async(hx, &t, &event) != HX_OK || hx_wait(event, NULL) != HX_OK || sum.u64 != want_sum)
         wrong += 20;
+      wrong += keeps_freed_memory(hx) ? 40 : 0;
       _exit(wrong);
     }
     for (int i = 0; i < 20; i++) CHECK(compute(hx, 0.5f, NULL) == 0, "the parent: %s", hx_error_detail());
