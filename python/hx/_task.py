@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any, Generator, Generic, Optional, TypeVar
+import os
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Generator, Generic, Optional, Tuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +14,17 @@ from . import _native
 from ._context import Context, Report
 
 T = TypeVar("T")
+
+_WAITERS = 4  # hx begins tasks in the order in which they came, so few threads wait for any number of them
+_pool: Optional[Tuple[int, ThreadPoolExecutor]] = None
+
+
+def _waiters() -> ThreadPoolExecutor:
+    """The threads of this process that wait for tasks. asyncio's own do its look-ups of names and its files."""
+    global _pool
+    if _pool is None or _pool[0] != os.getpid():
+        _pool = os.getpid(), ThreadPoolExecutor(_WAITERS, "hx-wait")
+    return _pool[1]
 
 
 class Task(Generic[T]):
@@ -42,7 +55,7 @@ class Task(Generic[T]):
         return Report._of(self._task.report())
 
     def __await__(self) -> Generator[Any, None, T]:
-        return asyncio.get_running_loop().run_in_executor(None, self.wait).__await__()
+        return asyncio.get_running_loop().run_in_executor(_waiters(), self.wait).__await__()
 
 
 def matmul_async(

@@ -94,6 +94,13 @@ class Tasks(unittest.TestCase):
         for i, result in enumerate(asyncio.run(both())):
             np.testing.assert_array_equal(result, self.product * i)
 
+    def test_await_leaves_the_threads_of_asyncio_alone(self):
+        async def beside():
+            await asyncio.gather(*(hx.matmul_async(self.a, self.b) for _ in range(20)))
+            return asyncio.get_running_loop()._default_executor
+
+        self.assertIsNone(asyncio.run(beside()))
+
     async def awaited(self, i):
         return await hx.matmul_async(self.a, self.b * np.float32(i)) if i != 3 else self.product * 3
 
