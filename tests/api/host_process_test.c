@@ -177,11 +177,11 @@ static void *leave_soon(void *p) {
 
 static void *keep_offloading(void *p) {
   static hx_value values[TASKS];
+  static hx_event *events[TASKS];
   for (int n = 0;; n = (n + 1) % TASKS) {
+    if (events[n]) hx_wait(events[n], NULL); /* the task that wrote to this value */
     const hx_task t = hx_reduce(HX_SUM, HX_F32, x, ((const road *)p)->elements, &values[n]);
-    hx_event *event;
-    if (hx_offload_async(shared, &t, &event) != HX_OK) _exit(8);
-    if (n % 8 == 7) hx_wait(event, NULL);
+    if (hx_offload_async(shared, &t, &events[n]) != HX_OK) _exit(8);
   }
   return p;
 }
