@@ -82,7 +82,8 @@ static hx__pin *add_pin(hx__range *r, hx__device *d) {
   hx__pin *const p = calloc(1, sizeof *p);
   if (!p) return NULL;
   *p = (hx__pin){.next = r->pins, .device = d};
-  return r->pins = p;
+  r->pins = p;
+  return p;
 }
 
 static void pin_all(hx__memory *m, hx__device *const *devices, size_t count) {
