@@ -338,8 +338,8 @@ HX_API hx_task hx_matmul_batched(size_t m, size_t n, size_t k, const float *a, s
  * bytes == 0: a pointer that may only be passed to hx_free. */
 HX_API void *hx_alloc(hx_context *hx, size_t bytes);
 
-/* Frees memory of hx_alloc, once the asynchronous tasks that use it have ended. The caller has to see to it that no
- * hx_offload of another thread uses it. NULL does nothing; for any other pointer hx logs a warning and does nothing. */
+/* Frees memory of hx_alloc, once the asynchronous tasks that use it have ended; no hx_offload may be using it. NULL
+ * does nothing; another pointer only logs a warning. A forked child keeps blocks that a device provided. */
 HX_API void hx_free(hx_context *hx, void *p);
 
 /* Makes the caller's own memory known to hx until hx_unregister, so that devices may pin it. The caller may free it, or

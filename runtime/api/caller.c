@@ -33,7 +33,7 @@ static void make_exit_key(void) {
 
 static hx__caller *take_record(void) {
   pthread_once(&once, make_exit_key);
-  if (atomic_load_explicit(&taken_records, memory_order_relaxed) >= RECORDS) return NULL; /* so that none is searched */
+  if (atomic_load_explicit(&taken_records, memory_order_relaxed) >= RECORDS) return NULL; /* no need to look */
   for (size_t i = 0; has_exit_key && i < RECORDS; i++) {
     hx__caller *const c = &records[i];
     if (atomic_load_explicit(&c->taken, memory_order_relaxed) ||

@@ -78,7 +78,7 @@ static void park_for_exit(hx__gate *g) {
   for (;;) pause();
 }
 
-static bool has_to_wait(const hx__gate *g) { return atomic_load(&g->unmaps) != atomic_load(&g->waited); }
+static bool has_to_wait(const hx__gate *g) { return atomic_load(&g->unmaps) > atomic_load(&g->waited); }
 
 static bool may_go_on(const hx__gate *g) { return !atomic_load(&exiting) || (has_to_wait(g) && !atomic_load(&closed)); }
 

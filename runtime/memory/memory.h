@@ -28,7 +28,7 @@ typedef struct hx__copied {
 typedef struct hx__memory {
   pthread_mutex_t lock;
   pthread_cond_t changed;
-  hx__range **known; /* known.h */
+  hx__range **known; /* the ranges, by address (known.h) */
   size_t known_count, known_room;
   hx__range *deferred; /* freed by the caller, but a chunk that timed out may still read them */
   hx__copy *gone;      /* device copies in use, of ranges that are not known any more */

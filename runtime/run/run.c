@@ -106,7 +106,8 @@ static bool woke_threads(const hx__plan *plan) {
   return plan->devices == 0 && plan->threads > 1 && hx__cpu_pool_finds_asleep();
 }
 
-/* Whether every device of the plan took part. If one was in use by another call, the time is that of others. */
+/* Whether every device of the plan took part. If one was in use by another call, the others took its part, so the
+ * time says nothing about it. */
 static bool all_took_part(const hx__run_state *run) {
   for (size_t i = 0; i < run->progress.devices; i++)
     if (!run->job[i].started) return false;
