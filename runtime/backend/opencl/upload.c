@@ -178,6 +178,7 @@ static hx__outcome copy_rows(hx__cl_stream *stream, const hx__cl_block *block, m
   hx__outcome outcome = HX__DONE;
   if (r.pitch == r.bytes && r.to_pitch == r.bytes) {
     r.bytes *= r.rows;
+    r.pitch = r.to_pitch = r.bytes;
     r.rows = r.rows != 0;
   }
   while (outcome == HX__DONE && r.rows) {
