@@ -107,6 +107,31 @@ _OTHERS = [
 # Programs of which a part is that kernels are being built: drivers have not compiled them before.
 _BUILDING = ["busy_build_test", "exit_time_test"]
 
+# Programs that are run by the rows of this file alone.
+BY_ROW = [
+    "alloc_hang_test",
+    "single_launch_test",
+    "bits_test",
+    "busy_build_test",
+    "coarse_view_test",
+    "completion_test",
+    "cache_test",
+    "exit_time_test",
+    "fields_test",
+    "laptop_test",
+    "many_kernels_test",
+    "map_launch_test",
+    "pinning_cost_test",
+    "resident_map_test",
+    "max_alloc_test",
+    "panels_rows_test",
+    "room_test",
+    "rows_test",
+    "nvidia_set_test",
+    "upload_stall_test",
+    "tune_test",
+]
+
 # max_alloc_test, under dress_layer: HX_MEMORY, the limit's square, DRESS, HX_TILE. 256 is 256 KiB, 512 is 1 MiB.
 _LIMITS = [
     ("svm-fine", 256, "none", "default"),
@@ -198,6 +223,7 @@ def driver_tests():
     _driver_test("map_launch_test_gpu", "map_launch_test", "pocl", args, layer = "dress_layer")
     args = ["cpu,pocl", "copy", "100", "7", "gpu"]
     _driver_test("map_rows_test_gpu", "map_rows_test", "pocl", args, layer = "dress_layer")
+    _driver_test("room_test_pocl", "room_test", "pocl", ["cpu,pocl"], layer = "room_layer")
     for view in ["hidden", "kept"]:
         _driver_test("coarse_view_test_" + view, "coarse_view_test", "pocl", ["pocl", view], layer = "view_layer")
     for driver, laptop in _LAPTOPS:

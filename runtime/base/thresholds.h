@@ -131,6 +131,9 @@
 #define HX__LARGEST_OF_BATCH ((size_t)1 << 27)
 /* The elements of its largest matrix, 64 MiB: a buffer of any device holds it. */
 #define HX__LARGEST_MATRIX ((size_t)1 << 24)
+/* After a task found too little of a device's memory, hx uses less of it for so long: a program that took the rest may
+ * have ended by then, and a task that finds too little again goes to the CPU once in that time. No figure. */
+#define HX__SHORTAGE_NS 10000000000u
 /* To wake a device's worker and to wait for it. An estimate: never_slower_test and objective_test pass at 0, too. */
 #define HX__JOIN_NS 12e3
 /* Tasks that any CPU finishes in that time, at 4 GB/s or 8 multiply-adds per nanosecond: no rate is looked up for them.

@@ -4,21 +4,32 @@
 
 #include <stdlib.h>
 
+#include "runtime/base/clock.h"
 #include "runtime/base/log.h"
 #include "runtime/base/thread.h"
+#include "runtime/base/thresholds.h"
 #include "runtime/memory/copy.h"
 
-#define MOST_PART 2u /* a device's memory divided by this is the most that copies use */
+#define MOST_PART 2u  /* a device's memory divided by this is the most that copies use */
+#define SHORT_PART 2u /* of the copies, the most that stay when memory is short */
 
-static size_t *bytes_on_device(hx__memory *m, const hx__device *d) {
+static hx__copied *copied_of(hx__memory *m, const hx__device *d) {
   hx__copied *x = m->copied;
   while (x->device && x->device != d) x++;
   x->device = d;
-  return &x->bytes;
+  return x;
+}
+
+/* The most bytes that all copies on the device may have. */
+static size_t most_bytes(hx__memory *m, const hx__device *d) {
+  hx__copied *const x = copied_of(m, d);
+  const size_t most = d->memory_bytes ? (size_t)(d->memory_bytes / MOST_PART) : SIZE_MAX;
+  if (x->most_until_ns && hx__now_ns() >= x->most_until_ns) x->most_until_ns = 0;
+  return x->most_until_ns && x->most < most ? x->most : most;
 }
 
 static void free_copy(hx__memory *m, hx__copy *c) {
-  *bytes_on_device(m, c->device) -= c->mirror->bytes;
+  copied_of(m, c->device)->bytes -= c->mirror->bytes;
   c->device->backend->residency->destroy(c->device, c->mirror);
   free(c);
 }
@@ -99,15 +110,22 @@ bool hx__copy_contains(const hx__copy *c, const hx__array *a) {
          (a->rows == 1 && column + a->cols <= r->cols);
 }
 
-/* Frees the least recently used copy of a device. False if all are in use or device-only. */
-static bool make_room(hx__memory *m, const hx__device *d) {
-  hx__copy *last = NULL, **list = NULL;
+/* The least recently used copy of a device that no run uses, of those that only the device has or of the others; NULL:
+ * there is none. *list: the list that it is in. */
+static hx__copy *oldest_of(hx__memory *m, const hx__device *d, bool device_only, hx__copy ***list) {
+  hx__copy *oldest = NULL;
   for (size_t i = 0; i <= m->known_count; i++)
     for (hx__copy *c = *list_at(m, i); c; c = c->next)
-      if (c->device == d && !c->users && !c->device_only && (!last || c->used < last->used)) {
-        last = c;
-        list = list_at(m, i);
+      if (c->device == d && !c->users && c->device_only == device_only && (!oldest || c->used < oldest->used)) {
+        oldest = c;
+        *list = list_at(m, i);
       }
+  return oldest;
+}
+
+/* Frees the least recently used copy of a device. False if all are in use or device-only. */
+static bool make_room(hx__memory *m, const hx__device *d) {
+  hx__copy **list, *const last = oldest_of(m, d, false, &list);
   if (!last) return false;
   hx__log(HX__LOG_DEBUG, "%s: a mirror of %zu bytes is evicted", d->name, last->mirror->bytes);
   last->stale = true;
@@ -115,20 +133,41 @@ static bool make_room(hx__memory *m, const hx__device *d) {
   return true;
 }
 
+void hx__memory_ran_short(hx__memory *m, const hx__device *d) {
+  hx__lock(&m->lock);
+  hx__copied *const x = copied_of(m, d);
+  x->most = x->bytes / SHORT_PART;
+  x->most_until_ns = hx__now_ns() + HX__SHORTAGE_NS;
+  hx__log(HX__LOG_INFO, "%s: memory is short; copies that stay there have at most %zu bytes now", d->name, x->most);
+  hx__unlock(&m->lock);
+}
+
+bool hx__memory_find_surplus(hx__memory *m, const hx__device *d, hx__device_only_result *result) {
+  hx__lock(&m->lock);
+  const size_t most = most_bytes(m, d), *const bytes = &copied_of(m, d)->bytes;
+  while (*bytes > most && make_room(m, d)) continue;
+  hx__copy **list, *const c = *bytes > most ? oldest_of(m, d, true, &list) : NULL;
+  const bool found = c && !c->overwritten;
+  if (found) hx__copy_fetch_begin(c, result);
+  hx__unlock(&m->lock);
+  return found;
+}
+
 hx__copy *hx__copy_create(hx__memory *m, hx__device *d, hx__range *r, const void *p, size_t bytes) {
   hx__copy *const c = calloc(1, sizeof *c);
   if (!c) return NULL;
-  size_t *const copied = bytes_on_device(m, d);
+  hx__copied *const x = copied_of(m, d);
+  const size_t most = most_bytes(m, d);
   /* A larger copy would not fit even if all others were freed. */
-  const bool fits =
-      (bytes <= d->memory_bytes / MOST_PART || d->memory_bytes == 0) && (bytes <= d->max_alloc || d->max_alloc == 0);
-  while (fits && d->memory_bytes && *copied + bytes > d->memory_bytes / MOST_PART && make_room(m, d)) continue;
+  bool fits = bytes <= most && (bytes <= d->max_alloc || d->max_alloc == 0);
+  while (fits && x->bytes > most - bytes && make_room(m, d)) continue;
+  if (fits && x->most_until_ns) fits = x->bytes <= most - bytes;
   while (fits && !(c->mirror = d->backend->residency->create(d, p, bytes)) && make_room(m, d)) continue;
   if (!c->mirror) {
     free(c);
     return NULL;
   }
-  *copied += bytes;
+  x->bytes += bytes;
   c->mirror->copy = c;
   c->range = r;
   c->device = d;

@@ -34,7 +34,8 @@ static cl_int CL_API_CALL device_info(cl_device_id device, cl_device_info what, 
 }
 
 static cl_mem CL_API_CALL create_buffer(cl_context context, cl_mem_flags flags, size_t size, void *host, cl_int *err) {
-  const bool pin_of_host = (flags & CL_MEM_USE_HOST_PTR) && size >= LEAST_BYTES;
+  const bool own_block = flags & CL_MEM_READ_WRITE; /* of hx: it is written, too */
+  const bool pin_of_host = (flags & CL_MEM_USE_HOST_PTR) && !own_block && size >= LEAST_BYTES;
   if (pin_of_host && layer_pins.refuse) {
     if (err) *err = CL_INVALID_HOST_PTR;
     return NULL;

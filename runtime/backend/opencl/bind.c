@@ -63,7 +63,7 @@ static void bind_hostptrs(hx__cl_stream *stream) {
 static void mirror_for_run(hx__cl_stream *stream, hx__cl_operand *o) {
   const size_t bytes = array_bytes(o->array), row = o->array->cols, gap = o->array->ld - row;
   if (!stream->uploads || bytes < LEAST_HELD_BYTES || gap > row ||
-      bytes > stream->device->base.memory_bytes / MOST_PART)
+      bytes > stream->device->base.memory_bytes / MOST_PART || bytes > stream->most_alloc)
     return;
   o->mirror = hx__cl_mirror_create(&stream->device->base, o->array->p, bytes);
   o->of_run = o->mirror;
@@ -145,7 +145,7 @@ hx__outcome hx__cl_begin(hx__stream *base, const hx__request *request) {
       .copiers = request->copy_threads,
       .resident = request->resident,
       .slices = request->work->slices,
-      .most_bytes = largest_result_bytes(request->work, (size_t)stream->device->base.max_alloc),
+      .most_bytes = largest_result_bytes(request->work, stream->most_alloc),
       .previous = SIZE_MAX,
       .map = request->work->kernel ? hx__cl_map_index(stream->device, request->work) : HX__CL_MAPS,
   };
@@ -161,7 +161,7 @@ hx__outcome hx__cl_begin(hx__stream *base, const hx__request *request) {
   hx__outcome outcome =
       stream->run.resident ? hx__cl_mirror_allocate(stream->device, stream->run.resident->mirror) : HX__DONE;
   for (size_t i = 0; i < operands; i++) clear_operand(&stream->operand[i]);
-  if (outcome != HX__DONE) return outcome;
+  if (outcome != HX__DONE) return hx__cl_quiesce(stream, outcome);
   for (size_t i = 0; i < operands; i++) {
     hx__cl_operand *const o = &stream->operand[i];
     o->array = &request->arrays[i];
@@ -230,6 +230,7 @@ void hx__cl_end(hx__stream *base, uint64_t *copied) {
     mark_timed_out(stream);
   else
     hx__cl_unbind(stream);
+  if (!base->timed_out && !hx__cl_is_lost(stream)) hx__cl_adapt_to_room(stream);
 }
 
 void hx__cl_abandon(hx__stream *base) {

@@ -28,23 +28,23 @@ static cl_command_queue queue_of_blocks(hx__cl_device *d) {
   return known;
 }
 
-/* Mode copy: a buffer that the driver pins, mapped once. The device only copies from its pages to another buffer. */
+/* Mode copy: pages of the host that the driver pins for as long as a buffer over them exists. No kernel uses it, and
+ * the device only copies between these pages and another buffer. A buffer that the driver allocates itself
+ * (CL_MEM_ALLOC_HOST_PTR) is no faster, but takes as much memory of an NVIDIA card, too, and ten times as long to
+ * create (docs/measurements/memory-card.tsv). */
 static void *pinned_alloc(hx__cl_device *d, hx__cl_block *b) {
   cl_int code;
-  void *p = NULL;
-  cl_command_queue const queue = queue_of_blocks(d);
-  if (!queue) return NULL;
-  b->mem = clCreateBuffer(d->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, b->bytes, NULL, &code);
-  if (b->mem)
-    p = clEnqueueMapBuffer(queue, b->mem, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0, b->bytes, 0, NULL, NULL, &code);
-  if (!p && b->mem) clReleaseMemObject(b->mem);
-  return p;
+  b->bytes &= ~(size_t)(HX__CL_PAGE - 1); /* whole pages, and as many as are used, because p needs no alignment */
+  void *const p = aligned_alloc(HX__CL_PAGE, b->bytes);
+  if (p) b->mem = clCreateBuffer(d->context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, b->bytes, p, &code);
+  if (b->mem) return p;
+  free(p);
+  return NULL;
 }
 
-static void pinned_free(hx__cl_device *d, const hx__cl_block *b) {
-  clEnqueueUnmapMemObject(queue_of_blocks(d), b->mem, b->p, 0, NULL, NULL);
-  clFinish(queue_of_blocks(d));
+static void pinned_free(const hx__cl_block *b) {
   clReleaseMemObject(b->mem);
+  free(b->p);
 }
 
 static bool map_for_host(hx__cl_device *d, void *p, size_t bytes) {
@@ -97,7 +97,7 @@ void hx__cl_free(hx__device *device, void *block) {
     if (b->mode == HX__MEMORY_USM)
       hx__cl_usm_free(d, b->p);
     else if (b->mode == HX__MEMORY_COPY)
-      pinned_free(d, b);
+      pinned_free(b);
     else
       clSVMFree(d->context, b->p);
   }

@@ -265,6 +265,8 @@ hx__mirror *hx__cl_mirror_create(hx__device *device, const void *first, size_t b
  * hold locks. */
 hx__outcome hx__cl_mirror_allocate(hx__cl_device *device, hx__mirror *mirror);
 void hx__cl_mirror_destroy(hx__device *device, hx__mirror *mirror);
+/* Releases the buffers of destroyed mirrors that are kept for new ones. */
+void hx__cl_spares_release(hx__cl_device *device);
 
 /* Coarse SVM: begin replaces the host's writable map by one for reading only, end does the reverse. */
 hx__outcome hx__cl_block_begin(hx__cl_device *device, hx__cl_block *block, cl_command_queue queue);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Computes how a task is cut so that no buffer of a chunk is larger than the device allows
- * (CL_DEVICE_MAX_MEM_ALLOC_SIZE). Every such limit is computed here: the slices of a chunk, and for products, whose
- * other operand may be too large as well, the lines across the slices and the range of k in one launch.
+ * (CL_DEVICE_MAX_MEM_ALLOC_SIZE, less while memory is short). Every such limit is computed here: the slices of a chunk,
+ * and for products, whose other operand may be too large as well, the lines across the slices and the range of k in one
+ * launch.
  *
  * An array above the limit is copied to the device chunk by chunk, whatever its mode. A buffer over host memory
  * (hostptr.c), a mirror (mirror.c) and a block of hx_alloc (block.c) are each one allocation and cannot be cut, because
@@ -79,7 +80,7 @@ static bool writes_directly(const hx__cl_program *p, const hx__work *w) {
 }
 
 hx__cl_cut hx__cl_cut_of(const hx__cl_stream *stream, const hx__work *w, bool resident) {
-  const size_t bytes = (size_t)stream->device->base.max_alloc, most = bytes / sizeof(float);
+  const size_t bytes = stream->most_alloc, most = bytes / sizeof(float);
   const bool stays = w->placement & HX__RESIDENT_C;
   const size_t block = min_size(bytes, stays ? LARGE_BLOCK_BYTES : HX__CL_RETAINED_BYTES) / sizeof(float);
   const size_t leaves = hx__cl_most_leaves(w);

@@ -12,10 +12,18 @@
 #define STORE_GROUPS 256u /* work-groups along a row, at most */
 #define STORE_ROWS 4096u
 
+void hx__cl_spares_release(hx__cl_device *d) {
+  hx__cl_buffer spare[HX__CL_SPARES];
+  pthread_mutex_lock(&d->lock);
+  memcpy(spare, d->spare, sizeof spare);
+  memset(d->spare, 0, sizeof d->spare);
+  pthread_mutex_unlock(&d->lock);
+  for (unsigned i = 0; i < HX__CL_SPARES; i++) hx__cl_buffer_release(&spare[i]);
+}
+
 /* Returns a spare buffer of exactly this size. NULL: there is none, and all spare buffers were released to make room
  * for a new one. */
 static cl_mem take_spare(hx__cl_device *d, size_t bytes) {
-  hx__cl_buffer spare[HX__CL_SPARES];
   cl_mem found = NULL;
   pthread_mutex_lock(&d->lock);
   for (unsigned i = 0; i < HX__CL_SPARES && !found; i++)
@@ -23,10 +31,8 @@ static cl_mem take_spare(hx__cl_device *d, size_t bytes) {
       found = d->spare[i].mem;
       d->spare[i].mem = NULL;
     }
-  memcpy(spare, d->spare, sizeof spare);
-  if (!found) memset(d->spare, 0, sizeof d->spare);
   pthread_mutex_unlock(&d->lock);
-  for (unsigned i = 0; i < HX__CL_SPARES && !found; i++) hx__cl_buffer_release(&spare[i]);
+  if (!found) hx__cl_spares_release(d);
   return found;
 }
 

@@ -49,6 +49,7 @@ hx__stream *hx__cl_stream_open(hx__device *device, const hx__config *config) {
   stream->base = (hx__stream){.device = device, .depth = HX__DEPTH};
   stream->device = d;
   stream->joins = true;
+  stream->most_alloc = (size_t)device->max_alloc;
   stream->product = hx__need_index(hx__device_needs(device, HX__NEED_MATMUL, tile));
   const bool unlimited =
       config->timeout_ms == HX__TIMEOUT_OFF || (config->timeout_ms == HX__TIMEOUT_AUTO && device->never_times_out);

@@ -150,6 +150,7 @@ typedef struct hx__cl_run {
   size_t slices;                 /* of the task */
   size_t resident_slices;        /* slices that have arrived in the resident output */
   size_t most_bytes;             /* of a chunk's results */
+  bool lacked_memory;            /* a step of it failed for want of the device's memory */
   size_t previous;               /* first slice of the previous chunk; SIZE_MAX: none */
   bool shared_packed;            /* the operand that all chunks share is packed */
   unsigned map;                  /* index of the user kernel; HX__CL_MAPS: none */
@@ -190,6 +191,8 @@ typedef struct hx__cl_stream {
   bool joins;               /* reductions: the device joins the slots of a chunk if that is possible */
   bool backwards;           /* the last launch for few rows of C read B from its end. Launches alternate, because caches
                              * still hold what was read last */
+  size_t most_alloc;        /* bytes of an array in a chunk: the device's max_alloc, or less while memory is short */
+  uint64_t short_since_ns;  /* when memory last ran short; 0: not lately */
   uint64_t limit_ns;        /* limit of waits that have no deadline, such as those for uploads; UINT64_MAX: none */
   hx__cl_self_test_state self_test;
   hx__cl_kernels kernels;
@@ -291,6 +294,9 @@ hx__outcome hx__cl_completion_begin(hx__cl_stream *stream, hx__cl_inflight *f);
 bool hx__cl_completion_await(hx__cl_stream *stream, uint64_t expected_ns, const _Atomic uint64_t *deadline_ns);
 bool hx__cl_completion_arrived(hx__cl_stream *stream);
 void hx__cl_completions_close(hx__cl_stream *stream);
+
+/* Called after a run: makes the next one need less of the device's memory if it was short in this one. */
+void hx__cl_adapt_to_room(hx__cl_stream *stream);
 
 /* Whether the device works on copies of the run's operands. */
 static inline bool hx__cl_run_copies(const hx__cl_stream *stream) {

@@ -90,16 +90,20 @@ matmul clEnqueueWriteBuffer 1048576 1 clEnqueueNDRangeKernel
 matmul clEnqueueWriteBuffer 1048576 1 clCreateBuffer
 ROWS
 
-# When hx_sync reads a part of C, there is no memory.
-unset FAULT_STALL_MS FAULT_LEAST FAULT_THEN
-export FAULT_FN=clEnqueueReadBuffer FAULT_CODE=-4 FAULT_NTH=1 FAULT_ARM="$scratch/armed"
-rm -f "$FAULT_ARM"
+# When hx_sync reads a part of C, there is no memory, once or twice.
+unset FAULT_STALL_MS FAULT_LEAST
+export FAULT_FN=clEnqueueReadBuffer FAULT_CODE=-4 FAULT_NTH=1 FAULT_THEN FAULT_ARM="$scratch/armed"
 log=$scratch/shortage.log
-if sh "$here/driver.sh" pocl --layer "$layer" "$stalled" shortage 0 >"$log" 2>&1 </dev/null &&
-  grep -q '^layer: fault: clEnqueueReadBuffer call 1 -> error -4' "$log"; then
-  right "hx_sync: no memory for a read"
-else
-  wrong "hx_sync: no memory for a read"
-fi
+for task in shortage longer-shortage; do
+  FAULT_THEN=
+  if [ $task = longer-shortage ]; then FAULT_THEN=clEnqueueReadBuffer; fi
+  rm -f "$FAULT_ARM"
+  if sh "$here/driver.sh" pocl --layer "$layer" "$stalled" $task 0 >"$log" 2>&1 </dev/null &&
+    grep -q '^layer: fault: clEnqueueReadBuffer call 1 -> error -4' "$log"; then
+    right "hx_sync: no memory for a read: $task"
+  else
+    wrong "hx_sync: no memory for a read: $task"
+  fi
+done
 echo "fault_test: $passed passed, $failed failed"
 [ "$failed" -eq 0 ]
