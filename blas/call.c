@@ -17,6 +17,7 @@
 
 #include "blas/covered.h"
 #include "blas/message.h"
+#include "blas/openblas.h"
 
 #define NEVER UINT64_MAX
 static const struct {
@@ -31,13 +32,18 @@ uint64_t hx__blas_forwards_below[HX__BLAS_ROUTINES];
 
 static struct {
   bool logs;
-  bool mandatory;    /* HX_OFFLOAD: a call of hx may fail because of a device */
-  bool hx_would_log; /* one line per call, which ours replaces */
-  bool cpu_alone;    /* there is no device that could take part */
+  bool mandatory;      /* HX_OFFLOAD: a call of hx may fail because of a device */
+  bool hx_would_log;   /* one line per call, which ours replaces */
+  bool is_fixed;       /* the user has said which calls hx computes */
+  bool cpu_alone;      /* there is no device that could take part */
+  bool counts_threads; /* HX_THREADS says how many threads hx uses, whatever OpenBLAS uses */
   uint64_t least[HX__BLAS_ROUTINES];
 } settings;
 
-static hx_context *context; /* NULL: cannot be opened */
+/* Contexts with the usual number of threads and with the calling thread alone. */
+typedef enum team { USUAL, ALONE, TEAMS } team;
+static hx_context *contexts[TEAMS]; /* NULL: not opened, or it cannot be */
+static bool is_forked_child;
 
 /* The value of a variable; "" if it is not set. As hx does, a process with more rights than its caller reads none. */
 static const char *value_of(const char *variable) {
@@ -69,6 +75,8 @@ static bool may_have_devices(void) {
   return false;
 }
 
+static void note_fork(void) { is_forked_child = true; }
+
 /* hx refuses wrong values when the context is opened. */
 static void read_settings(void) {
   const char *const log = value_of("HX_LOG"), *const split = value_of("HX_SPLIT"),
@@ -79,11 +87,14 @@ static void read_settings(void) {
   settings.mandatory = strcmp(offload, "mandatory") == 0;
   const bool all = (*split && strcmp(split, "auto") != 0) || settings.mandatory;
   const bool none = strcmp(offload, "disabled") == 0, devices = may_have_devices();
-  const bool is_fixed = none || all || read_least(&fixed);
+  settings.is_fixed = none || all || read_least(&fixed);
   settings.cpu_alone = !devices && !all; /* With a share, hx says that there is no device. */
+  settings.counts_threads = *value_of("HX_THREADS");
+  hx__openblas_find();
+  pthread_atfork(NULL, NULL, note_fork); /* if there is no memory for it, a child computes with one thread */
   for (int r = 0; r < HX__BLAS_ROUTINES; r++) {
     const uint64_t usual = devices ? thresholds[r].beside_devices : thresholds[r].cpu_alone;
-    const uint64_t least = none ? NEVER : is_fixed ? fixed : usual;
+    const uint64_t least = none ? NEVER : settings.is_fixed ? fixed : usual;
     settings.least[r] = least;
     __atomic_store_n(&hx__blas_forwards_below[r], settings.logs ? 0 : least, __ATOMIC_RELAXED);
   }
@@ -91,14 +102,39 @@ static void read_settings(void) {
 
 /* At HX_LOG=info the line of each call comes from here, and hx's own is suppressed, with other messages of that level.
  */
-static void open_context(void) {
+static void open_context(team which) {
   const hx_settings chosen = {.log = settings.hx_would_log ? "warn" : NULL,
-                              .devices = settings.cpu_alone ? "cpu" : NULL}; /* then no driver is loaded */
-  if (hx_open(&context, &chosen) == HX_OK) return;
-  context = NULL;
+                              .devices = settings.cpu_alone ? "cpu" : NULL, /* then no driver is loaded */
+                              .threads = which == ALONE ? "1" : NULL};
+  if (hx_open(&contexts[which], &chosen) == HX_OK) return;
+  contexts[which] = NULL;
   hx__blas_message("warning", "every BLAS call is forwarded: %s", hx_error_detail());
   for (int r = 0; r < HX__BLAS_ROUTINES; r++)
     if (!settings.logs) __atomic_store_n(&hx__blas_forwards_below[r], NEVER, __ATOMIC_RELAXED);
+}
+static void open_usual(void) { open_context(USUAL); }
+static void open_alone(void) { open_context(ALONE); }
+
+static hx_context *context_of(team which) {
+  static pthread_once_t opened[TEAMS] = {PTHREAD_ONCE_INIT, PTHREAD_ONCE_INIT};
+  pthread_once(&opened[which], which == USUAL ? open_usual : open_alone);
+  return contexts[which];
+}
+
+/* hx uses one thread if OpenBLAS would, or if OpenBLAS's threads would wait beside its own and there is no device. A
+ * batch takes hx's threads all the same, because OpenBLAS computes small products one after the other. */
+static team team_of(hx__blas_routine routine) {
+  if (settings.counts_threads) return USUAL;
+  const bool beside_pool = settings.cpu_alone && routine != HX__BLAS_SGEMM_BATCH && hx__openblas_has_pool();
+  return hx__openblas_threads() == 1 || beside_pool ? ALONE : USUAL;
+}
+
+/* A product is then left to OpenBLAS unless it is so large that only a device may be faster; docs/BLAS.md says why. In
+ * a forked child OpenBLAS has threads, and hx has none. */
+static uint64_t least_units(hx__blas_routine routine) {
+  const bool pool = !settings.is_fixed && hx__openblas_has_pool();
+  if (pool && is_forked_child) return NEVER;
+  return settings.least[pool && routine == HX__BLAS_SGEMM ? HX__BLAS_SGEMM_THIN : routine];
 }
 
 static uint64_t now_ns(void) {
@@ -108,13 +144,12 @@ static uint64_t now_ns(void) {
 }
 
 void hx__blas_call_begin(hx__blas_call *call, hx__blas_routine routine, uint64_t units) {
-  static pthread_once_t once = PTHREAD_ONCE_INIT, opened = PTHREAD_ONCE_INIT;
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
   pthread_once(&once, read_settings);
-  call->by_hx = units >= settings.least[routine] && settings.least[routine] != NEVER;
-  if (call->by_hx) {
-    pthread_once(&opened, open_context);
-    call->by_hx = context != NULL;
-  }
+  const uint64_t least = least_units(routine);
+  call->by_hx = units >= least && least != NEVER;
+  call->context = call->by_hx ? context_of(team_of(routine)) : NULL;
+  call->by_hx = call->context;
   call->logs = settings.logs;
   if (!call->logs) return;
   memset(call->units, 0, sizeof call->units);
@@ -151,7 +186,7 @@ static void restore(const hx_task *t, const float *copy) {
 bool hx__blas_offload(hx__blas_call *call, const hx_task *task) {
   hx_report report;
   float *const old = settings.mandatory && adds_to_c(task) ? save(task) : NULL;
-  const hx_status status = hx_offload(context, task, call->logs ? &report : NULL);
+  const hx_status status = hx_offload(call->context, task, call->logs ? &report : NULL);
   if (status == HX_DEVICE_FAILED || status == HX_INTERNAL) {
     hx__blas_message("error", "a BLAS call is forwarded: %s", hx_error_detail());
     restore(task, old);

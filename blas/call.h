@@ -17,8 +17,9 @@ typedef enum hx__blas_routine {
 } hx__blas_routine;
 
 typedef struct hx__blas_call {
-  bool by_hx; /* hx computes it; if not, the caller forwards it */
-  bool logs;  /* hx__blas_call_log has to be called when it is done */
+  hx_context *context; /* that computes it; only if by_hx */
+  bool by_hx;          /* hx computes it; if not, the caller forwards it */
+  bool logs;           /* hx__blas_call_log has to be called when it is done */
   uint64_t start_ns;
   uint64_t units[HX_MAX_DEVICES]; /* what each device has done; only if it logs */
 } hx__blas_call;

@@ -57,7 +57,8 @@ void hx__blas_gemm_begin(hx__blas_call *call, const hx__blas_gemm *g, int size) 
   const bool thin = is_shorter(*g->m, *g->n, *g->k, shortest_side(g->transa, g->transb, size));
   uint64_t units;
   if (__builtin_mul_overflow(units_of(*g->m, *g->n, *g->k), (uint64_t)size, &units)) units = UINT64_MAX;
-  hx__blas_call_begin(call, thin ? HX__BLAS_SGEMM_THIN : HX__BLAS_SGEMM, units);
+  const hx__blas_routine usual = size == 1 ? HX__BLAS_SGEMM : HX__BLAS_SGEMM_BATCH;
+  hx__blas_call_begin(call, thin ? HX__BLAS_SGEMM_THIN : usual, units);
 }
 
 hx_task hx__blas_gemm_task(const hx__blas_gemm *g) {

@@ -2,7 +2,7 @@
 """Tests of what is installed, and programs over libhx_blas."""
 
 # Programs that are linked to a libblas.so.3, which is libhx_blas.
-_BLAS_PROGRAMS = ["calls", "errors", "limits"]
+_BLAS_PROGRAMS = ["calls", "errors", "limits", "threads"]
 
 # What ./hx install needs, besides what a test of it names.
 _INSTALLED = [
@@ -39,6 +39,7 @@ def installed_tests(copts):
             linkopts = [
                 "$(location //blas:libblas.so.3)",
                 "$(location //runtime:libhx.so.0)",
+                "-ldl",
                 "-lm",
                 "-lpthread",
             ],
@@ -47,6 +48,13 @@ def installed_tests(copts):
                 "//reference",
             ],
         )
+    native.cc_binary(
+        name = "libblas_stub.so",
+        testonly = True,
+        srcs = ["blas/stub.c"],
+        copts = copts,
+        linkshared = True,
+    )
     native.sh_test(
         name = "install_test",
         size = "small",

@@ -33,7 +33,7 @@ _SCRIPTS = [
     ("bench", "ladder_test", "large", ["//bench:hx-bench", "bench/report_check.py"]),
     ("bench", "lds_ptx_test", "small", ["//bench:ladder/ladder_lds.cl", "//bench:ladder_lds_steps.c"]),
     ("bench", "terminal_test", "large", ["bench/terminal_test.py", "//bench:hx-bench"]),
-    ("blas", "blas_test", "large", ["//blas:libhx_blas.so", "//blas:libblas.so.3", ":blas_calls", ":blas_errors", ":blas_limits", "//runtime:libhx.so.0"]),
+    ("blas", "blas_test", "large", ["//blas:libhx_blas.so", "//blas:libblas.so.3", ":blas_calls", ":blas_errors", ":blas_limits", "//runtime:libhx.so.0", ":blas_threads", ":libblas_stub.so"]),
     ("blas", "numpy_test", "medium", ["//blas:libhx_blas.so", "//runtime:libhx.so.0", "blas/numpy_test.py"]),
     ("bench", "share_test", "large", ["//bench:hx-bench", "//results:check.py", "//results:schema.json", "bench/report_check.py"]),
     ("bench", "report_test", "medium", [

@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# blas_test.sh LIBHX_BLAS LIBBLAS CALLS ERRORS LIMITS LIBHX: libhx_blas.so over the BLAS of this system, by LD_PRELOAD and
+# blas_test.sh LIBHX_BLAS LIBBLAS CALLS ERRORS LIMITS LIBHX THREADS STUB: libhx_blas.so over the BLAS of this system, by LD_PRELOAD and
 # as libblas.so.3. netlib's testers (Debian's libblas-test) and random calls, without a device and with fixed shares on
 # PoCL. Then which calls hx computes, and which it forwards.
 set -eu
 preload=$(readlink -f "$1") alternative=$(readlink -f "$2") calls=$(readlink -f "$3") errors=$(readlink -f "$4")
-limits=$(readlink -f "$5") hx=$(dirname "$(readlink -f "$6")")
+limits=$(readlink -f "$5") hx=$(dirname "$(readlink -f "$6")") threads=$(readlink -f "$7") stub=$(readlink -f "$8")
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 cd "$scratch"
@@ -83,12 +83,22 @@ random exact 6 "$pocl" HX_DEVICES=cpu,pocl HX_SPLIT=0.5
 random exact 6 "$pocl" HX_DEVICES=pocl HX_OFFLOAD=mandatory
 
 # Calls on both sides of the limits of the table in docs/BLAS.md: which of them hx computes.
-if env "LD_LIBRARY_PATH=$scratch/alternative:$hx" HX_DEVICES=cpu HX_LOG=info "$limits" >want 2>calls; then
-  sed -n 's/^hx: info: .* ms, forwarded to .*/forwarded/p; s/^hx: info: .* ms, cpu.*/hx/p' calls >got
-  if diff want got; then pass; else fail "limits: $(cat calls)"; fi
-else
-  fail 'limits'
-fi
+# by_whom PROGRAM...: its calls are computed by hx, or forwarded, as it prints.
+by_whom() {
+  if env "LD_LIBRARY_PATH=$scratch/alternative:$hx" HX_DEVICES=cpu HX_LOG=info "$@" >want 2>calls; then
+    sed -n 's/^hx: info: .* ms, forwarded to .*/forwarded/p; s/^hx: info: .* ms, \(cpu\|device\).*/hx/p' calls >got
+    if diff want got; then pass; else fail "$*: $(cat calls)"; fi
+  else
+    fail "$*: $(cat calls)"
+  fi
+}
+by_whom OPENBLAS_NUM_THREADS=1 "$limits"
+
+# OpenBLAS's threads: with pthreads, with OpenMP, and a sequential build.
+for parallel in 1 2 0; do
+  by_whom "HXBLAS_LIB=$stub" "STUB_PARALLEL=$parallel" "$threads" "$stub" "$parallel"
+  by_whom "HXBLAS_LIB=$stub" "STUB_PARALLEL=$parallel" "$pocl" HX_DEVICES=cpu,pocl "$threads" "$stub" "$parallel" device
+done
 
 # The program's own handlers of wrong arguments, whatever is covered.
 for library in libblas.so.3 libopenblas.so.0; do
