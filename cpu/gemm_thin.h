@@ -264,8 +264,15 @@ static size_t thin_rows(const hx__gemm *g) {
   return g->b_rs % 4096 ? 2 * GEMM_MR : 0;
 }
 
+/* Whether the transpose of C would be computed of a long C with a short k: to turn each element of C then takes longer
+ * than to pack the large operand, which is read in place otherwise (docs/measurements/cpu-thin-turned.tsv). */
+static bool thin_turns_too_much(const hx__gemm *g) {
+  const bool wide = g->n > g->m, turns = wide ? g->b_cs != 1 : g->a_rs == 1;
+  return turns && !g->apart && g->k <= (wide ? HX__TURNED_K + 2 * g->m : 2 * g->n);
+}
+
 static bool thin_takes(const hx__gemm *g) {
-  if (wide_takes(g)) return false;
+  if (wide_takes(g) || thin_turns_too_much(g)) return false;
   return g->m <= thin_rows(g) || g->n <= HX__THIN_COLUMNS ||
          (g->m <= HX__SMALL_SIDE && g->n <= HX__SMALL_SIDE && (g->k >= HX__LONG_K || g->apart));
 }

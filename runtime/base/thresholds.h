@@ -35,6 +35,10 @@
  * read rows of A in place faster. */
 #define HX__THIN_ROWS ((size_t)64)
 #define HX__THIN_COLUMNS ((size_t)32)
+/* The k up to which a product is not thin if C would be turned: this and twice the rows of a wide C, or twice the
+ * columns of a tall one:
+ * docs/measurements/cpu-thin-turned.tsv. */
+#define HX__TURNED_K ((size_t)64)
 /* Rows of C up to which, and k from which, a product with more than HX__UNPACKED_A_COLUMNS columns is computed strip by
  * strip of B (cpu/gemm_wide.h), and columns up to which A is then read in place: docs/measurements/cpu-wide.tsv. */
 #define HX__WIDE_ROWS ((size_t)224)
