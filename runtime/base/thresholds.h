@@ -69,6 +69,10 @@
 #define HX__ASLEEP_UNITS (1u << 20)
 #define HX__AWAKE_ELEMENTS (1u << 16)
 #define HX__AWAKE_UNITS (1u << 16)
+/* The work of a task that pays for starting a pool, on a thread of the program that may end soon: about two
+ * milliseconds of one core. docs/measurements/cpu-threads-started.tsv has such products, and none of the reductions. */
+#define HX__MISSING_ELEMENTS (1u << 23)
+#define HX__MISSING_UNITS (1u << 27)
 /* The work from which a team of more than two threads pays, because it takes longer to begin and to end:
  * docs/measurements/cpu-teams-least.tsv. */
 #define HX__TEAM_ELEMENTS (1u << 18)

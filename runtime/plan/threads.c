@@ -34,6 +34,13 @@ static uint64_t least_part(const hx__work *w, bool awake) {
   return w->matmul ? HX__ASLEEP_UNITS : HX__ASLEEP_ELEMENTS;
 }
 
+/* Whether one thread computes a task because to start the others would take longer, or because other programs use the
+ * cores. */
+static bool stays_alone(uint64_t effort, bool product, hx__pool_state pool) {
+  if (pool == HX__POOL_MISSING) return effort < (product ? HX__MISSING_UNITS : HX__MISSING_ELEMENTS);
+  return pool == HX__POOL_CROWDED && effort <= (product ? HX__CROWDED_UNITS : HX__CROWDED_ELEMENTS);
+}
+
 /* The least work that is shared if the pool has `most` threads and is awake. */
 static uint64_t least_shared(const hx__work *w, unsigned most) {
   if (most > 2) return w->matmul ? HX__TEAM_UNITS : HX__TEAM_ELEMENTS;
@@ -54,13 +61,13 @@ static unsigned at_most(uint64_t parts, size_t pieces, unsigned most, bool aslee
 
 unsigned hx__threads_for(const hx__work *w, unsigned most, hx__pool_state pool) {
   const uint64_t effort = hx__effort_of(w);
-  if (pool == HX__POOL_CROWDED && effort <= (w->matmul ? HX__CROWDED_UNITS : HX__CROWDED_ELEMENTS)) return 1;
+  if (stays_alone(effort, w->matmul, pool)) return 1;
   const bool awake = pool == HX__POOL_AWAKE;
   return at_most(effort / least_part(w, awake), w->slices, most, !awake);
 }
 
 unsigned hx__threads_for_pieces(uint64_t effort, size_t count, unsigned most, hx__pool_state pool) {
-  if (pool == HX__POOL_CROWDED && effort <= HX__CROWDED_UNITS) return 1;
+  if (stays_alone(effort, true, pool)) return 1;
   const bool awake = pool == HX__POOL_AWAKE;
   return at_most(effort / (awake ? HX__AWAKE_UNITS : HX__ASLEEP_UNITS), count, most, !awake);
 }

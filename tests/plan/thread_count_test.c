@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * How many threads a task gets: a product by its multiply-adds and by the cost of reading its operands, which dominates
  * for a product with a vector; a reduction by its elements. Exact numbers, for pools that are asleep and for those that
- * are awake. */
+ * are awake, and for threads of the program that have none yet. */
+#include <pthread.h>
 #include <stdint.h>
 
 #include "runtime/base/clock.h"
@@ -63,9 +64,35 @@ static void check_thread_counts(const hx_task *t, unsigned cold, unsigned warm, 
   CHECK(woken == warm, "%s %zu: %u threads, not %u, if the pool is awake", what, row, woken, warm);
 }
 
+/* A thread's first tasks do not start a pool unless they are large. Its sixteenth call may. */
+static void *call_on_new_thread(void *tasks) {
+  enum { FIRST_CALLS = 15 };
+  const hx_task *const t = tasks;
+  hx__work small, large;
+  CHECK_OK(hx__task_check(&t[0], &small));
+  CHECK_OK(hx__task_check(&t[1], &large));
+  for (int i = 0; i < FIRST_CALLS; i++) {
+    const bool is_large = i % 2;
+    const unsigned threads = threads_for(is_large ? &large : &small), want = is_large ? MOST : 1;
+    CHECK(threads == want, "call %d of a new thread: %u threads, not %u", i, threads, want);
+  }
+  const unsigned threads = threads_for(&small);
+  CHECK(threads > 1, "call %d of a thread: one thread", FIRST_CALLS);
+  return NULL;
+}
+
+static void check_new_thread(float *a, float *b, float *c) {
+  hx_task tasks[] = {hx_matmul(256, 256, 256, a, b, c), hx_matmul(1024, 1024, 1024, a, b, a)};
+  tasks[1].matmul.c = a + (1 << 21);
+  pthread_t thread;
+  if (pthread_create(&thread, NULL, call_on_new_thread, tasks) != 0) exit(1);
+  pthread_join(thread, NULL);
+}
+
 int main(void) {
   static float a[1 << 24], b[1 << 24], c[1 << 16]; /* never touched */
   hx_value out;
+  check_new_thread(a, b, c);
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     const hx_task t = hx_matmul(rows[i].m, rows[i].n, rows[i].k, a, b, c);
     check_thread_counts(&t, rows[i].asleep, rows[i].awake, "product", i);

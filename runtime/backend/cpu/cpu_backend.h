@@ -17,9 +17,10 @@ unsigned hx__cpu_threads(const hx__config *config);
 /* How soon the calling thread's pool could start, judged by its last regions. Queried once for each call that could use
  * the pool. */
 typedef enum hx__pool_state {
-  HX__POOL_ASLEEP, /* its threads sleep and have to be woken */
-  HX__POOL_AWAKE,  /* its threads still spin, because calls follow each other closely */
-  HX__POOL_CROWDED /* other programs use the cores: the caller would be done before the pool has started */
+  HX__POOL_MISSING, /* its threads have to be started, and the calling thread may end soon, with them */
+  HX__POOL_ASLEEP,  /* its threads sleep and have to be woken */
+  HX__POOL_AWAKE,   /* its threads still spin, because calls follow each other closely */
+  HX__POOL_CROWDED  /* other programs use the cores: the caller would be done before the pool has started */
 } hx__pool_state;
 hx__pool_state hx__cpu_pool_state(void);
 /* Whether other calls came shortly before the one that last queried the state on this thread, but none of them used the

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <omp.h>
 #include <pthread.h>
+#include <unistd.h>
 
 #include "runtime/backend/cpu/cpu_backend.h"
 #include "runtime/backend/cpu/wait_policy.h"
@@ -12,6 +13,8 @@
 #include "runtime/base/fpenv.h"
 #include "runtime/base/thread.h"
 #include "runtime/topo/topo.h"
+
+#define FIRST_CALLS 16u /* of a thread, of which only large tasks start a pool */
 
 /* Threads that calls of this process use now. Concurrent callers share the cores. */
 static _Atomic unsigned busy_threads;
@@ -97,7 +100,20 @@ static uint64_t burst_ns(void) {
   return ns;
 }
 
-hx__pool_state hx__cpu_pool_state(void) { return hx__wait_policy_state(&wait_policy, hx__now_ns(), burst_ns()); }
+/* Whether the calling thread is not the program's first one, has no pool and has made few calls that could have used
+ * one. Threads that a program starts for a single task then do not start others, which would end with them. */
+static bool may_end_soon(void) {
+  static _Thread_local unsigned asked;
+  if (wait_policy.has_run || asked == FIRST_CALLS) return false;
+  if (asked == 0 && gettid() == getpid()) asked = FIRST_CALLS - 1;
+  asked++;
+  return asked < FIRST_CALLS;
+}
+
+hx__pool_state hx__cpu_pool_state(void) {
+  const hx__pool_state state = hx__wait_policy_state(&wait_policy, hx__now_ns(), burst_ns());
+  return may_end_soon() && state != HX__POOL_CROWDED ? HX__POOL_MISSING : state;
+}
 
 bool hx__cpu_pool_finds_asleep(void) { return wait_policy.finds_asleep; }
 
