@@ -239,6 +239,7 @@ struct hx__stream {
   hx__device *device;
   unsigned depth; /* chunks that it may have in flight, 1 to HX__DEPTH; the results of one more may be in delivery */
   bool timed_out; /* a chunk that timed out is still running: the stream takes no work */
+  bool lacked_memory;      /* this run found the device's memory full: the scheduler makes room and clears the flag */
   bool grew_pinned_memory; /* this run allocated pinned memory: the scheduler discards its timing and clears the flag */
   uint64_t expected_end_ns; /* when the chunk that is waited for is expected to end; 0: unknown */
   double sent_fraction;     /* after HX__SUPERSEDED: lower bound of the fraction of the operands already copied */

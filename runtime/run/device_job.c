@@ -174,7 +174,7 @@ static void deliver_chunk(hx__device_job *job, const hx__launched_chunk *v) {
 static void run_chunks(hx__device_job *job) {
   hx__device_run *const d = &job->device;
   hx__run_progress *const progress = &job->run->progress;
-  job->stream->grew_pinned_memory = false;
+  job->stream->grew_pinned_memory = job->stream->lacked_memory = false;
   for (hx__device_run_fill(d, progress, &host, job); d->in_flight;) {
     hx__launched_chunk ended;
     const hx__outcome outcome = wait_for_chunk(job, &ended);
@@ -188,7 +188,7 @@ static void run_chunks(hx__device_job *job) {
   const bool may_be_read = job->stream->timed_out || d->outcome == HX__TIMED_OUT ||
                            (d->outcome == HX__FAILED && !job->entry->device->never_times_out);
   hx__memory_release(job->run->table->memory, job->entry->device, job->run->work, job->request.arrays, may_be_read);
-  if (d->outcome == HX__NO_MEMORY) hx__make_room_on(job->run->table->memory, job->stream);
+  if (job->stream->lacked_memory) hx__make_room_on(job->run->table->memory, job->stream);
 }
 
 /* The stream. If the device is still computing a chunk of an earlier call that timed out, waits until that has ended,

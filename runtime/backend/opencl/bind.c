@@ -147,6 +147,7 @@ hx__outcome hx__cl_begin(hx__stream *base, const hx__request *request) {
       .slices = request->work->slices,
       .most_bytes = largest_result_bytes(request->work, stream->most_alloc),
       .previous = SIZE_MAX,
+      .shortages = atomic_load(&stream->device->shortages),
       .map = request->work->kernel ? hx__cl_map_index(stream->device, request->work) : HX__CL_MAPS,
   };
   if (hx__cl_is_lost(stream)) return HX__FAILED;

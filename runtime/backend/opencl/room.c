@@ -24,7 +24,7 @@ static void release_retained(hx__cl_stream *stream) {
 void hx__cl_adapt_to_room(hx__cl_stream *stream) {
   const hx__device *const d = &stream->device->base;
   const uint64_t since = stream->short_since_ns;
-  if (!stream->run.lacked_memory) {
+  if (!stream->base.lacked_memory) {
     if (since && hx__now_ns() - since > HX__SHORTAGE_NS) stream->short_since_ns = 0;
     if (!stream->short_since_ns) stream->most_alloc = (size_t)d->max_alloc;
     return;

@@ -47,6 +47,7 @@ const char *hx__cl_code_name(cl_int code) {
 
 hx__outcome hx__cl_failed(hx__cl_device *device, const char *call, cl_int code) {
   if (code == CL_MEM_OBJECT_ALLOCATION_FAILURE || code == CL_OUT_OF_HOST_MEMORY || code == CL_INVALID_BUFFER_SIZE) {
+    if (code == CL_MEM_OBJECT_ALLOCATION_FAILURE) atomic_fetch_add(&device->shortages, 1);
     hx__log(HX__LOG_INFO, "%s has no room: %s returned %s (%d)", device->base.name, call, hx__cl_code_name(code), code);
     return HX__NO_MEMORY;
   }

@@ -150,7 +150,7 @@ typedef struct hx__cl_run {
   size_t slices;                 /* of the task */
   size_t resident_slices;        /* slices that have arrived in the resident output */
   size_t most_bytes;             /* of a chunk's results */
-  bool lacked_memory;            /* a step of it failed for want of the device's memory */
+  unsigned shortages;            /* of the device when it began */
   size_t previous;               /* first slice of the previous chunk; SIZE_MAX: none */
   bool shared_packed;            /* the operand that all chunks share is packed */
   unsigned map;                  /* index of the user kernel; HX__CL_MAPS: none */

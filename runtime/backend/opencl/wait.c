@@ -82,7 +82,8 @@ static void finish_lost(hx__cl_stream *stream) {
 hx__outcome hx__cl_quiesce(hx__cl_stream *stream, hx__outcome outcome) {
   if (outcome == HX__FAILED && stream->limit_ns == UINT64_MAX && stream->device->base.never_times_out)
     finish_lost(stream);
-  if (outcome == HX__NO_MEMORY) stream->run.lacked_memory = true;
+  if (outcome == HX__NO_MEMORY && atomic_load(&stream->device->shortages) != stream->run.shortages)
+    stream->base.lacked_memory = true;
   if (outcome != HX__NO_MEMORY && outcome != HX__SUPERSEDED) return outcome;
   hx__outcome end = hx__cl_await_uploads(stream);
   if (end == HX__DONE) end = hx__cl_mark_end(stream, &stream->leftover);
