@@ -40,6 +40,19 @@ INLINED v_u32 expr_SQRT_F(v_u32 x) {
 #endif
 }
 
+/* In whole numbers, in the direction of an immediate, which counts instead of the thread's own: SSE2 has no such
+ * instruction. NaNs stay NaNs, and infinities what they are; a result 0 has the sign of x. */
+#if HX__V_BYTES == 64
+#define F_WHOLE(x, direction) ((v_u32)_mm512_roundscale_ps((__m512)(x), (direction) | _MM_FROUND_NO_EXC))
+#elif HX__V_BYTES == 32
+#define F_WHOLE(x, direction) ((v_u32)_mm256_round_ps((__m256)(x), (direction) | _MM_FROUND_NO_EXC))
+#endif
+#ifdef F_WHOLE
+INLINED v_u32 expr_TRUNC_F(v_u32 x) { return F_WHOLE(x, _MM_FROUND_TO_ZERO); }
+INLINED v_u32 expr_FLOOR_F(v_u32 x) { return F_WHOLE(x, _MM_FROUND_TO_NEG_INF); }
+INLINED v_u32 expr_CEIL_F(v_u32 x) { return F_WHOLE(x, _MM_FROUND_TO_POS_INF); }
+INLINED v_u32 expr_RINT_F(v_u32 x) { return F_WHOLE(x, _MM_FROUND_TO_NEAREST_INT); }
+#else
 /* Floats from 2^23 on are whole, and so are infinities; NaNs stay as they are. */
 INLINED v_u32 expr_has_fraction(v_u32 x) { return F_MASK(x & ~F_SIGN, <, F_VECTOR(8388608.0f)); }
 
@@ -63,6 +76,7 @@ INLINED v_u32 expr_RINT_F(v_u32 x) {
   ONCE(sum);
   return v_chosen(expr_has_fraction(x), (v_u32)(sum - shift) | sign, x);
 }
+#endif
 
 INLINED v_u32 expr_ADD_F(v_u32 x, v_u32 y) { return (v_u32)((v_f32)x + (v_f32)y); }
 INLINED v_u32 expr_SUB_F(v_u32 x, v_u32 y) { return (v_u32)((v_f32)x - (v_f32)y); }
@@ -128,7 +142,33 @@ INLINED v_u32 expr_EQUAL_F(v_u32 x, v_u32 y) { return F_MASK(x, ==, y); }
 INLINED v_u32 expr_DIFFER_F(v_u32 x, v_u32 y) { return F_MASK(x, !=, y); }
 INLINED v_u32 expr_FMA_F(v_u32 x, v_u32 y, v_u32 z) { return (v_u32)vf_fma((vf)x, (vf)y, (vf)z); }
 
-/* Conversions saturate, and NaN becomes 0. Only values in range are given to the instruction. */
+/* Conversions saturate, and NaN becomes 0. The instructions of x86 give 0x80000000 for an int that is out of range,
+ * and 0xffffffff for an unsigned; elsewhere only values in range are given to the instruction. */
+#if HX__V_BYTES == 64
+INLINED v_u32 expr_TO_I32(v_u32 x) {
+  const __mmask16 number = _mm512_cmp_ps_mask((__m512)x, (__m512)x, _CMP_ORD_Q);
+  const __mmask16 above = _mm512_cmp_ps_mask((__m512)x, (__m512)F_VECTOR(2147483648.0f), _CMP_GE_OQ);
+  return (v_u32)_mm512_mask_mov_epi32(_mm512_maskz_cvttps_epi32(number, (__m512)x), above,
+                                      (__m512i)v_broadcast(INT32_MAX));
+}
+INLINED v_u32 expr_TO_U32(v_u32 x) {
+  const __mmask16 positive = _mm512_cmp_ps_mask((__m512)x, _mm512_setzero_ps(), _CMP_GT_OQ);
+  return (v_u32)_mm512_maskz_cvttps_epu32(positive, (__m512)x);
+}
+#elif HX__V_BYTES == 32
+INLINED v_u32 expr_TO_I32(v_u32 x) {
+  const v_u32 whole = (v_u32)_mm256_cvttps_epi32((__m256)x);
+  return (whole ^ F_MASK(x, >=, F_VECTOR(2147483648.0f))) & F_MASK(x, ==, x);
+}
+/* The lower half of the range is converted as it is, and the upper half without its first bit, which is then the one
+ * of the lower half's 0x80000000. */
+INLINED v_u32 expr_TO_U32(v_u32 x) {
+  const v_f32 positive = (v_f32)expr_GREATER(x, v_broadcast(0));
+  const v_u32 lower = (v_u32)_mm256_cvttps_epi32((__m256)positive);
+  const v_u32 upper = (v_u32)_mm256_cvttps_epi32((__m256)(positive - 2147483648.0f));
+  return lower | (upper & (v_u32)((v_i32)lower >> 31)) | F_MASK(x, >=, F_VECTOR(4294967296.0f));
+}
+#else
 INLINED v_u32 expr_TO_I32(v_u32 x) {
   const v_u32 above = F_MASK(x, >=, F_VECTOR(2147483648.0f)), below = F_MASK(x, <, F_VECTOR(-2147483648.0f));
   const v_u32 inside = F_MASK(x, ==, x) & ~above & ~below;
@@ -142,6 +182,7 @@ INLINED v_u32 expr_TO_U32(v_u32 x) {
   const v_u32 whole = (v_u32) __builtin_convertvector(lower, v_i32);
   return (whole ^ (upper & F_SIGN)) | above;
 }
+#endif
 INLINED v_u32 expr_FROM_I32(v_u32 x) { return (v_u32) __builtin_convertvector((v_i32)x, v_f32); }
 /* Both halves are exact as floats, so their sum is rounded once. */
 INLINED v_u32 expr_FROM_U32(v_u32 x) {
