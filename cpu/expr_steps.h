@@ -191,11 +191,19 @@ static step_fn *const step_functions[HX__STEP_OPS][HX__FORMS] = {
     [HX__STEP_END_I] = {[HX__FORM_A] = step_END_I_A},
 };
 
+/* What the steps of one call need. Temporaries are counted from the end, so that those in use and the steps in use lie
+ * side by side: a load waits for a store to an address that differs from its own by a multiple of 4096, and there is
+ * none while both are shorter than that together. */
+typedef struct step_frame {
+  char temporaries[HX__EXPR_TEMPORARIES * STEP_BYTES];
+  step steps[HX__EXPR_STEPS];
+} step_frame;
+
 /* The arrays of one call, and what the steps refer to. */
 typedef struct step_arrays {
   const void *input[HX__EXPR_INPUTS];
   const uint32_t *parameters;
-  char *temporaries, *out;
+  char *temporaries_end, *out;
 } step_arrays;
 
 static step_operand step_bind_operand(hx__expr_operand o, const step_arrays *arrays, int32_t *moves) {
@@ -204,7 +212,7 @@ static step_operand step_bind_operand(hx__expr_operand o, const step_arrays *arr
     case HX__PLACE_INPUT:
       return (step_operand){.begin = (char *)(uintptr_t)arrays->input[o.index]};
     case HX__PLACE_TEMPORARY:
-      return (step_operand){.begin = arrays->temporaries + o.index * STEP_BYTES};
+      return (step_operand){.begin = arrays->temporaries_end - (o.index + 1u) * STEP_BYTES};
     case HX__PLACE_PARAMETER:
       return (step_operand){.bits = arrays->parameters[o.index]};
     case HX__PLACE_VALUE:
@@ -236,7 +244,7 @@ INLINED void step_run(const step *steps, size_t at) {
 static __attribute__((noinline)) void step_run_rest(const hx__expr_code *code, const step_arrays *arrays, step *steps,
                                                     size_t at, size_t bytes) {
   char copy[HX__EXPR_INPUTS + 1][STEP_BYTES] __attribute__((aligned(HX__V_BYTES)));
-  step_arrays copies = {.parameters = arrays->parameters, .temporaries = arrays->temporaries};
+  step_arrays copies = {.parameters = arrays->parameters, .temporaries_end = arrays->temporaries_end};
   for (unsigned i = 0; i < code->inputs; i++) {
     memcpy(copy[i], (const char *)arrays->input[i] + at, bytes);
     memset(copy[i] + bytes, 0, STEP_BYTES - bytes);
@@ -279,10 +287,11 @@ static size_t step_run_past_caches(const hx__expr_code *code, const char *out, s
 
 static void evaluate(const hx__expr_code *code, const void *const *inputs, const uint32_t *parameters, size_t n,
                      size_t rows, size_t ld, bool past_caches, void *out) {
-  char temporaries[HX__EXPR_TEMPORARIES * STEP_BYTES] __attribute__((aligned(HX__V_BYTES)));
-  step steps[HX__EXPR_STEPS];
+  step_frame frame __attribute__((aligned(HX__V_BYTES)));
+  step *const steps = frame.steps;
   const size_t bytes = n * sizeof(uint32_t), whole = bytes - bytes % STEP_BYTES;
-  step_arrays arrays = {.parameters = parameters, .temporaries = temporaries, .out = out};
+  step_arrays arrays = {
+      .parameters = parameters, .temporaries_end = frame.temporaries + sizeof frame.temporaries, .out = out};
   for (unsigned i = 0; i < code->inputs; i++) arrays.input[i] = inputs[i];
   const bool repeats = whole && step_may_repeat(code, &arrays), copies = bytes > whole && !repeats;
   const bool past = past_caches && repeats && bytes >= STEP_LEAST_PAST_CACHES;
