@@ -71,6 +71,13 @@ typedef struct hx__lines_table {
   hx__columns_fn *columns[HX__OPS][HX__TYPES];
 } hx__lines_table;
 
+/* Rows of elements that an expression computes, both numbers above 0. */
+typedef struct hx__expr_rows {
+  size_t n, rows;
+  const size_t *ld; /* elements from row to row of each input; 0: every row is the first one. Not read of one row */
+  size_t ld_out;    /* elements from row to row of the results */
+} hx__expr_rows;
+
 typedef struct hx__cpu_kernels {
   hx__isa isa; /* the widest instruction set that the variant uses */
   /* Functions by operation (from HX_SUM on) and type (from HX_F32 on); no entry is NULL. */
@@ -102,11 +109,11 @@ typedef struct hx__cpu_kernels {
    * large for the caches. */
   void (*store)(const float *t, size_t ldt, size_t m, size_t n, float *c, size_t ldc, float beta, bool distant);
 
-  /* Computes an expression of n elements of each row: out[r * ld + i] = f(inputs[0][r * ld + i], ...). parameters:
-   * their bits. out may be an input, but not overlap one otherwise. past_caches: it is faster to store out in memory at
-   * once. Needs 28 KiB of stack. */
-  void (*evaluate)(const hx__expr_code *code, const void *const *inputs, const uint32_t *parameters, size_t n,
-                   size_t rows, size_t ld, bool past_caches, void *out);
+  /* Computes an expression of n elements of each row: out[r * ld_out + i] = f(inputs[0][r * ld[0] + i], ...).
+   * parameters: their bits. out may be an input, but not overlap one otherwise. past_caches: it is faster to store out
+   * in memory at once. Needs 28 KiB of stack. */
+  void (*evaluate)(const hx__expr_code *code, const void *const *inputs, const uint32_t *parameters, hx__expr_rows rows,
+                   bool past_caches, void *out);
 } hx__cpu_kernels;
 
 /* Whether loops over memory should prefetch. The reductions are faster if they do on AMD's cores (Zen 4), and equally

@@ -10,6 +10,7 @@
 
 #define STEP_VECTORS 8u
 #define STEP_BYTES (STEP_VECTORS * HX__V_BYTES) /* of a group */
+#define STEP_ELEMENTS (STEP_BYTES / 4u)
 
 typedef struct step step;
 #define STEP_ARGS \
@@ -201,9 +202,10 @@ typedef struct step_frame {
 
 /* The arrays of one call, and what the steps refer to. */
 typedef struct step_arrays {
-  const void *input[HX__EXPR_INPUTS];
+  const element *input[HX__EXPR_INPUTS];
   const uint32_t *parameters;
-  char *temporaries_end, *out;
+  char *temporaries_end;
+  element *out;
 } step_arrays;
 
 static step_operand step_bind_operand(hx__expr_operand o, const step_arrays *arrays, int32_t *moves) {
@@ -230,7 +232,7 @@ static void step_bind(const hx__expr_code *code, const step_arrays *arrays, step
     to->p = step_bind_operand(from->p, arrays, &to->p_moves);
     to->q = step_bind_operand(from->q, arrays, &to->q_moves);
   }
-  steps[code->steps - 1].p.begin = arrays->out;
+  steps[code->steps - 1].p.begin = (char *)arrays->out;
   steps[code->steps - 1].p_moves = -1;
 }
 
@@ -239,21 +241,45 @@ INLINED void step_run(const step *steps, size_t at) {
   steps->run(steps, (ptrdiff_t)at, z, z, z, z, z, z, z, z);
 }
 
-/* The elements after the last whole group, of which `bytes` are left, if no group that ends with them may be computed:
- * in copies, so that nothing is read or written beyond the arrays. The steps are bound to the copies then. */
-static __attribute__((noinline)) void step_run_rest(const hx__expr_code *code, const step_arrays *arrays, step *steps,
-                                                    size_t at, size_t bytes) {
-  char copy[HX__EXPR_INPUTS + 1][STEP_BYTES] __attribute__((aligned(HX__V_BYTES)));
-  step_arrays copies = {.parameters = arrays->parameters, .temporaries_end = arrays->temporaries_end};
-  for (unsigned i = 0; i < code->inputs; i++) {
-    memcpy(copy[i], (const char *)arrays->input[i] + at, bytes);
-    memset(copy[i] + bytes, 0, STEP_BYTES - bytes);
-    copies.input[i] = copy[i];
+/* Copies `rows` rows of n elements, short ones without a call for each. */
+static void step_copy_rows(element *to, size_t to_ld, const element *from, size_t from_ld, size_t n, size_t rows) {
+  if (n < 4) {
+    for (; rows; rows--, to += to_ld, from += from_ld) {
+      if (n & 2) memcpy(to, from, 2 * sizeof *to);
+      if (n & 1) to[n - 1] = from[n - 1];
+    }
+  } else if (n < 32) {
+    for (; rows; rows--, to += to_ld, from += from_ld) {
+      for (size_t i = 0; i + 4 < n; i += 4) memcpy(to + i, from + i, 4 * sizeof *to);
+      memcpy(to + n - 4, from + n - 4, 4 * sizeof *to);
+    }
+  } else {
+    for (; rows; rows--, to += to_ld, from += from_ld) memcpy(to, from, n * sizeof *to);
   }
-  copies.out = copy[HX__EXPR_INPUTS];
+}
+
+/* Rows shorter than a group: in copies, so that as many whole rows as fit are computed at once, and nothing is read or
+ * written between the rows or beyond the arrays. A row that all rows share is copied once. */
+static __attribute__((noinline)) void step_run_narrow(const hx__expr_code *code, const step_arrays *arrays, step *steps,
+                                                      const hx__expr_rows *rows) {
+  element copy[HX__EXPR_INPUTS + 1][STEP_ELEMENTS] __attribute__((aligned(HX__V_BYTES)));
+  step_arrays copies = {
+      .parameters = arrays->parameters, .temporaries_end = arrays->temporaries_end, .out = copy[HX__EXPR_INPUTS]};
+  const size_t n = rows->n, fitting = STEP_ELEMENTS / n, most = fitting < rows->rows ? fitting : rows->rows;
+  for (unsigned i = 0; i < code->inputs; i++) {
+    copies.input[i] = copy[i];
+    memset(copy[i] + most * n, 0, (STEP_ELEMENTS - most * n) * sizeof(element));
+  }
   step_bind(code, &copies, steps);
-  step_run(steps, 0);
-  memcpy(arrays->out + at, copies.out, bytes);
+  for (size_t first = 0; first < rows->rows; first += most) {
+    const size_t left = rows->rows - first, count = left < most ? left : most;
+    for (unsigned i = 0; i < code->inputs; i++) {
+      const size_t ld = rows->rows == 1 ? 0 : rows->ld[i];
+      if (ld || !first) step_copy_rows(copy[i], n, arrays->input[i] + first * ld, ld, n, count);
+    }
+    step_run(steps, 0);
+    step_copy_rows(arrays->out + first * rows->ld_out, rows->ld_out, copies.out, n, n, count);
+  }
 }
 
 /* Compilers take the vectors for arguments of the steps, and would leave the caller with their upper halves in use. */
@@ -270,12 +296,28 @@ static bool step_may_repeat(const hx__expr_code *code, const step_arrays *arrays
   return true;
 }
 
+/* The elements after the last whole group, if no group that ends with them may be computed again. */
+static void step_run_rest(const hx__expr_code *code, const step_arrays *arrays, step *steps, size_t at, size_t count) {
+  step_arrays rest = *arrays;
+  const hx__expr_rows row = {.n = count, .rows = 1};
+  for (unsigned i = 0; i < code->inputs; i++) rest.input[i] += at;
+  rest.out += at;
+  step_run_narrow(code, &rest, steps, &row);
+}
+
+static bool step_rows_are_alike(const hx__expr_code *code, const hx__expr_rows *rows) {
+  for (unsigned i = 0; i < code->inputs && rows->rows > 1; i++)
+    if (rows->ld[i] != rows->ld_out) return false;
+  return true;
+}
+
 /* Stores the row's whole groups that begin where out is aligned, and returns where they end. Groups before and after
  * them are computed in part twice, so that all stores past the caches fill whole lines. */
-static size_t step_run_past_caches(const hx__expr_code *code, const char *out, step *steps, size_t begin, size_t end) {
+static size_t step_run_past_caches(const hx__expr_code *code, const element *out, step *steps, size_t begin,
+                                   size_t end) {
   step *const last = &steps[code->steps - 1];
   step_fn *const plain = last->run;
-  size_t at = begin + (0 - (uintptr_t)(out + begin)) % HX__V_BYTES;
+  size_t at = begin + (0 - ((uintptr_t)out + begin)) % HX__V_BYTES;
   if (at != begin) step_run(steps, begin);
   last->run = plain == step_END_F_A ? step_END_F_past_caches : step_END_I_past_caches;
   for (; at + STEP_BYTES <= end; at += STEP_BYTES) step_run(steps, at);
@@ -285,28 +327,48 @@ static size_t step_run_past_caches(const hx__expr_code *code, const char *out, s
 
 #define STEP_LEAST_PAST_CACHES (16 * STEP_BYTES) /* the bytes of a row for which two more groups are not too many */
 
-static void evaluate(const hx__expr_code *code, const void *const *inputs, const uint32_t *parameters, size_t n,
-                     size_t rows, size_t ld, bool past_caches, void *out) {
+static __attribute__((noinline)) void step_next_row(const hx__expr_code *code, step_arrays *arrays, step *steps,
+                                                    const hx__expr_rows *rows) {
+  for (unsigned i = 0; i < code->inputs; i++) arrays->input[i] += rows->ld[i];
+  arrays->out += rows->ld_out;
+  step_bind(code, arrays, steps);
+}
+
+/* Rows of at least a group. If the rows of all arrays are equally far apart, the steps are bound once, and groups are
+ * counted from the first row; otherwise the steps are bound to each row. */
+INLINED void step_run_wide(const hx__expr_code *code, step_arrays *arrays, step *steps, const hx__expr_rows *rows,
+                           bool past_caches) {
+  const size_t bytes = rows->n * sizeof(element), whole = bytes - bytes % STEP_BYTES, count = rows->rows;
+  const bool repeats = step_may_repeat(code, arrays), copies = bytes > whole && !repeats;
+  const bool alike = step_rows_are_alike(code, rows), past = past_caches && repeats && bytes >= STEP_LEAST_PAST_CACHES;
+  const size_t distance = alike ? rows->ld_out * sizeof(element) : 0;
+  step_bind(code, arrays, steps);
+  for (size_t row = 0, begin = 0; row < count; row++, begin += distance) {
+    if (row && !alike) step_next_row(code, arrays, steps, rows);
+    size_t at = begin;
+    if (past) at = step_run_past_caches(code, arrays->out, steps, begin, begin + bytes);
+    for (; at + STEP_BYTES <= begin + bytes; at += STEP_BYTES) step_run(steps, at);
+    if (copies) {
+      step_run_rest(code, arrays, steps, at / sizeof(element), (begin + bytes - at) / sizeof(element));
+      if (alike) step_bind(code, arrays, steps);
+    } else if (at < begin + bytes) {
+      step_run(steps, begin + bytes - STEP_BYTES); /* Some elements are computed twice: faster than copies. */
+    }
+  }
+  if (past) v_past_caches_end();
+}
+
+static void evaluate(const hx__expr_code *code, const void *const *inputs, const uint32_t *parameters,
+                     hx__expr_rows rows, bool past_caches, void *out) {
   step_frame frame __attribute__((aligned(HX__V_BYTES)));
-  step *const steps = frame.steps;
-  const size_t bytes = n * sizeof(uint32_t), whole = bytes - bytes % STEP_BYTES;
   step_arrays arrays = {
       .parameters = parameters, .temporaries_end = frame.temporaries + sizeof frame.temporaries, .out = out};
   for (unsigned i = 0; i < code->inputs; i++) arrays.input[i] = inputs[i];
-  const bool repeats = whole && step_may_repeat(code, &arrays), copies = bytes > whole && !repeats;
-  const bool past = past_caches && repeats && bytes >= STEP_LEAST_PAST_CACHES;
-  for (size_t row = 0; row < rows; row++) {
-    const size_t begin = row * ld * sizeof(uint32_t);
-    if (whole && (row == 0 || copies)) step_bind(code, &arrays, steps);
-    size_t at = begin;
-    if (past) at = step_run_past_caches(code, arrays.out, steps, begin, begin + bytes);
-    for (; at + STEP_BYTES <= begin + bytes; at += STEP_BYTES) step_run(steps, at);
-    if (copies)
-      step_run_rest(code, &arrays, steps, begin + whole, bytes - whole);
-    else if (at < begin + bytes)
-      step_run(steps, begin + bytes - STEP_BYTES); /* Some elements are computed twice: faster than copies. */
-  }
-  if (past) v_past_caches_end();
+  if (rows.n == rows.ld_out && step_rows_are_alike(code, &rows)) rows.n *= rows.rows, rows.rows = 1; /* no gaps */
+  if (rows.n < STEP_ELEMENTS)
+    step_run_narrow(code, &arrays, frame.steps, &rows);
+  else
+    step_run_wide(code, &arrays, frame.steps, &rows, past_caches);
   step_leave_vectors();
 }
 

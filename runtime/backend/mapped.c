@@ -3,25 +3,13 @@
  * first cache: the slots are those of an array of them. */
 #include "runtime/backend/mapped.h"
 
-/* Whether the rows of all inputs are `ld` elements apart, so that one call computes several. */
-static bool rows_are_alike(const hx__work *w, size_t ld) {
-  for (unsigned i = 0; i < w->kernel->expr.inputs; i++)
-    if (w->ld[i] != ld) return false;
-  return true;
-}
-
 void hx__map_elements(const hx__cpu_kernels *cpu, const hx__work *w, hx__elements e, bool past_caches, uint32_t *to) {
-  const size_t ld = to ? w->cols : w->ld_out;
-  const bool alike = rows_are_alike(w, ld);
   for (size_t done = 0; done < e.count;) {
     const hx__map_part part = hx__map_part_at(w, e.first + done, e.count - done);
-    const size_t at_once = alike ? part.rows : 1;
-    for (size_t row = part.row; row < part.row + part.rows; row += at_once) {
-      const hx__inputs inputs = hx__inputs_at(w, row, part.col);
-      uint32_t *const out = to ? to + done : (uint32_t *)w->map_out + row * ld + part.col;
-      cpu->evaluate(&w->kernel->code, inputs.p, w->parameter, part.cols, at_once, ld, past_caches, out);
-      done += at_once * part.cols;
-    }
+    const hx__expr_rows rows = {.n = part.cols, .rows = part.rows, .ld = w->ld, .ld_out = to ? part.cols : w->ld_out};
+    uint32_t *const out = to ? to + done : (uint32_t *)w->map_out + part.row * w->ld_out + part.col;
+    cpu->evaluate(&w->kernel->code, hx__inputs_at(w, part.row, part.col).p, w->parameter, rows, past_caches, out);
+    done += part.rows * part.cols;
   }
 }
 

@@ -22,7 +22,8 @@ bool hx__spot_check_is_possible(const hx__request *request, const hx__device *de
 
 static void evaluate_one(const hx__request *request, size_t element, void *result) {
   const hx__inputs inputs = hx__inputs_from(request->work, element);
-  request->kernels->evaluate(&request->work->kernel->code, inputs.p, request->work->parameter, 1, 1, 0, false, result);
+  const hx__expr_rows one = {.n = 1, .rows = 1};
+  request->kernels->evaluate(&request->work->kernel->code, inputs.p, request->work->parameter, one, false, result);
 }
 
 /* The first and the last element of a map's chunk, as a row. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Expressions of every ISA that this CPU has, stored past the caches: the same bits as without, for lengths around the
  * least one for which that is done, any 4-byte alignment, rows with gaps, NaN, in place, and results that begin or end
- * at a page that may not be touched. Usage: cpu_evaluate_test [seed] */
+ * at a page that may not be touched. And many rows, which all inputs have as they are or share: the same bits as one
+ * row at a time, and nothing is read or written beyond the arrays. Usage: cpu_evaluate_test [seed] */
 #include "cpu/cpu.h"
 #include "reference/data.h"
 #include "runtime/expr/compile.h"
@@ -25,7 +26,9 @@ typedef struct evaluation {
 
 static void evaluate(const evaluation *e, bool past_caches, uint32_t *out) {
   const uint32_t parameters[] = {0x3fc00000u};
-  e->cpu->evaluate(e->code, e->inputs, parameters, e->n, e->rows, e->ld, past_caches, out);
+  const size_t ld[] = {e->ld, e->ld};
+  const hx__expr_rows rows = {.n = e->n, .rows = e->rows, .ld = ld, .ld_out = e->ld};
+  e->cpu->evaluate(e->code, e->inputs, parameters, rows, past_caches, out);
 }
 
 /* out: room for the elements from the first to the last, and no more. */
@@ -65,14 +68,58 @@ static void check_shapes(evaluation e, guarded memory) {
       }
 }
 
+/* An input that ends with the page: rows of n that are ld apart, or one row. */
+static const uint32_t *at_the_end(guarded memory, size_t n, size_t rows, size_t ld) {
+  return (uint32_t *)(void *)memory.end - ((ld ? (rows - 1) * ld : 0) + n);
+}
+
+static void check_rows(const evaluation *e, const guarded *memory, const hx__expr_rows *r, bool in_place) {
+  static uint32_t want[MOST_ELEMENTS];
+  const uint32_t parameters[] = {0x3fc00000u};
+  const size_t all = (r->rows - 1) * r->ld_out + r->n, words = (size_t)(memory[0].end - memory[0].first) / sizeof *want;
+  for (int i = 0; i < 2; i++) data_fill(HX_F32, DATA_SIGNED, 1 + (uint64_t)i, memory[i].first, words);
+  const void *const inputs[] = {at_the_end(memory[0], r->n, r->rows, r->ld[0]),
+                                at_the_end(memory[1], r->n, r->rows, r->ld[1])};
+  uint32_t *const out = in_place ? (uint32_t *)(uintptr_t)inputs[0] : (uint32_t *)(void *)memory[2].end - all;
+  for (size_t i = 0; i < all && !in_place; i++) out[i] = 0x5a5a5a5au;
+  memcpy(want, out, all * sizeof *want);
+  for (size_t row = 0; row < r->rows; row++) {
+    const hx__expr_rows one = {.n = r->n, .rows = 1};
+    const void *const of_row[] = {(const uint32_t *)inputs[0] + row * r->ld[0],
+                                  (const uint32_t *)inputs[1] + row * r->ld[1]};
+    e->cpu->evaluate(e->code, of_row, parameters, one, false, want + row * r->ld_out);
+  }
+  e->cpu->evaluate(e->code, inputs, parameters, *r, false, out);
+  CHECK(memcmp(want, out, all * sizeof *out) == 0, "isa %d: %zu rows of %zu, ld %zu, %zu -> %zu%s", (int)e->cpu->isa,
+        r->rows, r->n, r->ld[0], r->ld[1], r->ld_out, in_place ? ", in place" : "");
+}
+
+static void check_many_rows(const evaluation *e, const guarded *memory) {
+  static const size_t columns[] = {1, 2, 3, 4, 5, 7, 15, 16, 17, 31, 33, 64, 65, 127, 128, 129, 300},
+                      rows[] = {2, 7, 43};
+  for (size_t c = 0; c < sizeof columns / sizeof *columns; c++)
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
+      for (int shape = 0; shape < 16; shape++) {
+        const size_t n = columns[c], fitting = rows[r] * (n + GAP) < MOST_ELEMENTS ? rows[r] : 2;
+        const size_t ld[] = {shape & 1 ? n + GAP : n, shape & 2 ? 0 : shape & 4 ? n + 1 : n};
+        const hx__expr_rows all = {.n = n, .rows = fitting, .ld = ld, .ld_out = shape & 8 ? n : ld[0]};
+        check_rows(e, memory, &all, false);
+        if (all.ld_out == ld[0]) check_rows(e, memory, &all, true);
+      }
+}
+
 int main(int argc, char **argv) {
   const uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 0) : 1;
   static uint32_t x[MOST_ELEMENTS], y[MOST_ELEMENTS];
   const guarded memory = guarded_make(MOST_ELEMENTS * sizeof *x);
+  const guarded arrays[] = {memory, guarded_make(MOST_ELEMENTS * sizeof *x), guarded_make(MOST_ELEMENTS * sizeof *x)};
   for (int s = 0; s < 2; s++) {
     hx__expr e;
     hx__expr_code code;
     CHECK(hx__expr_compile(&sources[s], &e) == HX_OK && !hx__expr_code_of(&e, &code), "%s", hx_error_detail());
+    for (hx__isa isa = HX__ISA_SSE2; isa < HX__ISAS; isa++)
+      if (hx__cpu_kernels_for(isa))
+        check_many_rows(&(evaluation){.cpu = hx__cpu_kernels_for(isa), .code = &code}, arrays);
     for (int special = 0; special < 2; special++) {
       data_fill(HX_F32, special ? DATA_NAN : DATA_SIGNED, seed, x, MOST_ELEMENTS);
       data_fill(HX_F32, DATA_SIGNED, seed + 1, y, MOST_ELEMENTS);

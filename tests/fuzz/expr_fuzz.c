@@ -43,7 +43,7 @@ static void check_values(const hx__expr *e, const hx__expr_code *code, hx__isa i
   uint32_t out[ELEMENTS];
   if (!cpu) return;
   for (unsigned a = 0; a < HX__EXPR_INPUTS; a++) inputs[a] = input[a];
-  cpu->evaluate(code, inputs, parameters, ELEMENTS, 1, 0, false, out);
+  cpu->evaluate(code, inputs, parameters, (hx__expr_rows){.n = ELEMENTS, .rows = 1}, false, out);
   for (size_t i = 0; i < ELEMENTS; i++) {
     const uint32_t wanted = value_of(e, parameters, i);
     FUZZ_CHECK(out[i] == wanted, "isa %d: [%zu] is %08x, not %08x", (int)isa, i, out[i], wanted);

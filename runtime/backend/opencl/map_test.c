@@ -129,8 +129,8 @@ static const char *run(hx__stream *stream, const hx__cl_map *map, buffers *b, sh
   const uint64_t from = hx__now_ns();
   if (hx__cl_run_once(stream, &request, &joined) != HX__DONE) return "it gave no answer on a small case";
   *ns = hx__now_ns() - from;
-  for (size_t row = 0; row < s.rows; row++)
-    cpu->evaluate(&k->code, hx__inputs_at(&w, row, 0).p, w.parameter, s.cols, 1, 0, false, b->want + row * s.cols);
+  const hx__expr_rows rows = {.n = s.cols, .rows = s.rows, .ld = w.ld, .ld_out = s.cols};
+  cpu->evaluate(&k->code, hx__inputs_at(&w, 0, 0).p, w.parameter, rows, false, b->want);
   if (!map->op) return compare_elements(b, n);
   return joined ? compare_joined(cpu, map, b, n) : compare_slots(cpu, map, b, n);
 }
