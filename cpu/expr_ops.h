@@ -206,18 +206,58 @@ INLINED v_u32 expr_SHIFT_LEFT(v_u32 x, v_u32 y) { return x << (y & 31u); }
 INLINED v_u32 expr_SHIFT_RIGHT_I(v_u32 x, v_u32 y) { return (v_u32)((v_i32)x >> (v_i32)(y & 31u)); }
 INLINED v_u32 expr_SHIFT_RIGHT_U(v_u32 x, v_u32 y) { return x >> (y & 31u); }
 
-/* Divisions are not vectorised, so they are functions. A divisor of 0 or -1 is replaced before. */
-static __attribute__((noinline, unused)) v_u32 expr_DIV_I(v_u32 x, v_u32 y) {
+/* x86 divides no vectors of integers, but vectors of doubles, which are exact enough. Let a and b be integers below
+ * 2^32 in magnitude. If b divides a, the quotient is a double. Otherwise a / b is at least 1 / |b| away from every
+ * integer, and rounding moves it by at most 2^-53 |a / b| < 2^-21 / |b|: truncated, it is the same. The least int by -1
+ * is out of range, for which the instruction gives 0x80000000, and so the least int. What is divided by 0 is replaced.
+ */
+#if HX__V_BYTES == 64
+#define V_LOWER(v) _mm512_castsi512_si256((__m512i)(v))
+#define V_UPPER(v) _mm512_extracti64x4_epi64((__m512i)(v), 1)
+#define V_JOINED(lower, upper) ((v_u32)_mm512_inserti64x4(_mm512_castsi256_si512(lower), upper, 1))
+INLINED __m256i expr_half_DIV_I(__m256i x, __m256i y) {
+  return _mm512_cvttpd_epi32(_mm512_div_pd(_mm512_cvtepi32_pd(x), _mm512_cvtepi32_pd(y)));
+}
+INLINED __m256i expr_half_DIV_U(__m256i x, __m256i y) {
+  return _mm512_cvttpd_epu32(_mm512_div_pd(_mm512_cvtepu32_pd(x), _mm512_cvtepu32_pd(y)));
+}
+#elif HX__V_BYTES == 32
+#define V_LOWER(v) _mm256_castsi256_si128((__m256i)(v))
+#define V_UPPER(v) _mm256_extracti128_si256((__m256i)(v), 1)
+#define V_JOINED(lower, upper) ((v_u32)_mm256_set_m128i(upper, lower))
+INLINED __m128i expr_half_DIV_I(__m128i x, __m128i y) {
+  return _mm256_cvttpd_epi32(_mm256_div_pd(_mm256_cvtepi32_pd(x), _mm256_cvtepi32_pd(y)));
+}
+/* AVX2 converts only signed integers: 2^31 is subtracted before, and added to what is a whole number after. */
+INLINED __m128i expr_flipped(__m128i x) { return _mm_xor_si128(x, _mm_set1_epi32(INT32_MIN)); }
+INLINED __m256d expr_u32_as_f64(__m128i x) { return _mm256_cvtepi32_pd(expr_flipped(x)) + 2147483648.0; }
+INLINED __m128i expr_half_DIV_U(__m128i x, __m128i y) {
+  const __m256d quotient = _mm256_div_pd(expr_u32_as_f64(x), expr_u32_as_f64(y));
+  const __m256d whole = _mm256_round_pd(quotient, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
+  return expr_flipped(_mm256_cvttpd_epi32(whole - 2147483648.0));
+}
+#endif
+#ifdef V_JOINED
+#define EXPR_DIVISION INLINED
+#define EXPR_DIVIDED(name, x, y) \
+  V_JOINED(expr_half_##name(V_LOWER(x), V_LOWER(y)), expr_half_##name(V_UPPER(x), V_UPPER(y)))
+INLINED v_u32 expr_DIV_I(v_u32 x, v_u32 y) { return EXPR_DIVIDED(DIV_I, x, y) & U_MASK(y, !=, v_broadcast(0)); }
+INLINED v_u32 expr_DIV_U(v_u32 x, v_u32 y) { return EXPR_DIVIDED(DIV_U, x, y) & U_MASK(y, !=, v_broadcast(0)); }
+#else
+/* One by one, and so functions. A divisor of 0 or -1 is replaced before. */
+#define EXPR_DIVISION static __attribute__((noinline, unused))
+EXPR_DIVISION v_u32 expr_DIV_I(v_u32 x, v_u32 y) {
   const v_u32 none = U_MASK(y, ==, v_broadcast(0)), minus = U_MASK(y, ==, v_broadcast(UINT32_MAX));
   const v_i32 quotient = (v_i32)x / (v_i32)v_chosen(none | minus, v_broadcast(1), y);
   return ~none & v_chosen(minus, 0u - x, (v_u32)quotient);
 }
-static __attribute__((noinline, unused)) v_u32 expr_DIV_U(v_u32 x, v_u32 y) {
+EXPR_DIVISION v_u32 expr_DIV_U(v_u32 x, v_u32 y) {
   const v_u32 none = U_MASK(y, ==, v_broadcast(0));
   return ~none & (x / (y | (none & 1u)));
 }
-static __attribute__((noinline, unused)) v_u32 expr_MOD_I(v_u32 x, v_u32 y) { return x - expr_DIV_I(x, y) * y; }
-static __attribute__((noinline, unused)) v_u32 expr_MOD_U(v_u32 x, v_u32 y) { return x - expr_DIV_U(x, y) * y; }
+#endif
+EXPR_DIVISION v_u32 expr_MOD_I(v_u32 x, v_u32 y) { return x - expr_DIV_I(x, y) * y; }
+EXPR_DIVISION v_u32 expr_MOD_U(v_u32 x, v_u32 y) { return x - expr_DIV_U(x, y) * y; }
 
 INLINED v_u32 expr_MIN_I(v_u32 x, v_u32 y) { return v_best(HX_I32, false, x, y); }
 INLINED v_u32 expr_MIN_U(v_u32 x, v_u32 y) { return v_best(HX_U32, false, x, y); }
