@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * From a list of values to steps, in the order of the list, except that a comparison comes just before the condition
- * that it is for. A value stays in the accumulator if its only use is the next operation; otherwise it is also saved to
- * a temporary, which is free again after its last use. */
+ * From a list of values to steps. The operands of an operation are computed just before it: the one that needs more
+ * temporaries first, so that few values wait, and the one that it takes from the accumulator last. A value stays in the
+ * accumulator if its only use is the next operation; otherwise it is also saved to a temporary, which is free again
+ * after its last use. */
 #include "cpu/cpu.h"
 
 #include <string.h>
@@ -18,7 +19,7 @@ typedef struct coder {
   uint16_t place[HX__EXPR_VALUES]; /* of an operation in that order */
   unsigned operations;
   uint16_t uses[HX__EXPR_VALUES];     /* that are left */
-  bool is_mask[HX__EXPR_VALUES];      /* a comparison that was not made a number */
+  bool is_mask[HX__EXPR_VALUES];      /* all ones or 0, where the value is 1 or 0 */
   bool joined[HX__EXPR_VALUES];       /* a product or comparison that is computed by the operation that uses it */
   uint8_t temporary[HX__EXPR_VALUES]; /* where a value has been saved */
   bool taken[HX__EXPR_TEMPORARIES];
@@ -151,28 +152,80 @@ static unsigned next_operation(const coder *c, unsigned v) {
   return place < c->operations ? c->order[place] : c->e->count;
 }
 
-/* Whether a condition is a comparison of leaves that nothing else uses, and so may be computed late. */
-static bool may_wait(const coder *c, unsigned condition) {
-  const hx__expr_value *const v = &c->e->value[condition];
-  return hx__expr_is_comparison((hx__expr_op)v->op) && c->uses[condition] == 1 && is_leaf(c, v->arg[0]) &&
-         is_leaf(c, v->arg[1]);
-}
-
 static void append(coder *c, unsigned v) {
   c->place[v] = (uint16_t)c->operations;
   c->order[c->operations++] = (uint16_t)v;
 }
 
-static void set_order(coder *c) {
-  const hx__expr *const e = c->e;
-  bool waits[HX__EXPR_VALUES] = {false};
-  for (unsigned v = 0; v < e->count; v++)
-    if (e->value[v].op == HX__EXPR_SELECT && may_wait(c, e->value[v].arg[0])) waits[e->value[v].arg[0]] = true;
-  for (unsigned v = 0; v < e->count; v++) {
-    if (is_leaf(c, v) || waits[v]) continue;
-    if (e->value[v].op == HX__EXPR_SELECT && waits[e->value[v].arg[0]]) append(c, e->value[v].arg[0]);
-    append(c, v);
+/* Whether operand i of v is computed before those that v takes from the accumulator: what is chosen from before the
+ * condition, and a summand before a product. */
+static bool comes_first(const coder *c, unsigned v, unsigned i) {
+  const hx__expr_value *const value = &c->e->value[v];
+  if (value->op == HX__EXPR_SELECT) return i > 0;
+  if (value->op == HX__EXPR_FMA_F) return i == 2;
+  return value->op == HX__EXPR_ADD_F &&
+         !(c->e->value[value->arg[i]].op == HX__EXPR_MUL_F && c->uses[value->arg[i]] == 1);
+}
+
+/* Of two operands, the one with the greater rank is computed first: the one that needs more temporaries, or is used
+ * again, so that it has to be saved anyway. */
+static unsigned rank_of(const coder *c, const uint16_t *needs, unsigned v, unsigned i) {
+  const unsigned operand = c->e->value[v].arg[i];
+  return (comes_first(c, v, i) ? 2u * HX__EXPR_VALUES : 0) + 2u * needs[operand] + (c->uses[operand] > 1);
+}
+
+/* The operands of v that are operations, in the order in which they are computed; returns how many. */
+static unsigned order_operands(const coder *c, const uint16_t *needs, unsigned v, unsigned ordered[3]) {
+  const hx__expr_value *const value = &c->e->value[v];
+  unsigned count = 0, rank[3];
+  for (unsigned i = 0; i < hx__expr_operands((hx__expr_op)value->op); i++) {
+    if (is_leaf(c, value->arg[i])) continue;
+    const unsigned own = rank_of(c, needs, v, i);
+    unsigned at = count++;
+    for (; at && rank[at - 1] < own; at--) rank[at] = rank[at - 1], ordered[at] = ordered[at - 1];
+    rank[at] = own;
+    ordered[at] = value->arg[i];
   }
+  return count;
+}
+
+/* How many values are in the accumulator and in temporaries while an operation and all that it needs are computed, if
+ * nothing of it is used elsewhere. */
+static void count_needs(const coder *c, uint16_t *needs) {
+  for (unsigned v = 0; v < c->e->count; v++) {
+    unsigned ordered[3];
+    const unsigned count = is_leaf(c, v) ? 0 : order_operands(c, needs, v, ordered);
+    needs[v] = is_leaf(c, v) ? 0 : 1;
+    for (unsigned i = 0; i < count; i++)
+      if (needs[v] < needs[ordered[i]] + i) needs[v] = (uint16_t)(needs[ordered[i]] + i);
+  }
+}
+
+/* Depth first from the result. Not recursive, because calls of hx need little stack. */
+static void set_order(coder *c) {
+  uint16_t needs[HX__EXPR_VALUES], open[HX__EXPR_VALUES];
+  unsigned depth = 0;
+  count_needs(c, needs);
+  memset(c->place, 0xff, sizeof c->place);
+  if (!is_leaf(c, c->e->result)) open[depth++] = (uint16_t)c->e->result;
+  while (depth) {
+    const unsigned v = open[depth - 1];
+    unsigned ordered[3], i = 0;
+    const unsigned count = order_operands(c, needs, v, ordered);
+    while (i < count && c->place[ordered[i]] != NONE) i++;
+    if (i < count) {
+      open[depth++] = (uint16_t)ordered[i];
+    } else {
+      append(c, v);
+      depth--;
+    }
+  }
+}
+
+/* As the text has them: a value that is used far apart is not computed before all that comes between. */
+static void set_list_order(coder *c) {
+  for (unsigned v = 0; v < c->e->count; v++)
+    if (!is_leaf(c, v)) append(c, v);
 }
 
 /* The product that an addition computes, too; NONE: there is none. */
@@ -243,11 +296,39 @@ static void join_products(coder *c) {
   }
 }
 
-/* Whether a comparison can stay a mask: its only use is the condition of the next operation. */
-static bool stays_mask(const coder *c, unsigned v) {
-  const unsigned next = next_operation(c, v);
-  if (!hx__expr_is_comparison((hx__expr_op)c->e->value[v].op) || c->uses[v] != 1 || next == c->e->count) return false;
-  return c->e->value[next].op == HX__EXPR_SELECT && c->e->value[next].arg[0] == v;
+/* Whether u can do with a mask as its operand i. */
+static bool takes_mask(const coder *c, unsigned u, unsigned i) {
+  const hx__expr_value *const value = &c->e->value[u];
+  switch ((hx__expr_op)value->op) {
+    case HX__EXPR_SELECT:
+      return i == 0;
+    case HX__EXPR_AND_I:
+    case HX__EXPR_OR_I:
+      return c->is_mask[u];
+    case HX__EXPR_EQUAL_I:
+    case HX__EXPR_DIFFER_I: { /* a comparison with 0: ! and what && compares */
+      const hx__expr_value *const other = &c->e->value[value->arg[1 - i]];
+      return other->op == HX__EXPR_CONSTANT && other->bits == 0;
+    }
+    default:
+      return false;
+  }
+}
+
+/* Masks are comparisons, and && and || of two masks that nothing else uses, if all that use them can do with a mask. */
+static void set_masks(coder *c) {
+  const hx__expr *const e = c->e;
+  for (unsigned v = 0; v < e->count; v++) {
+    const hx__expr_value *const value = &e->value[v];
+    const unsigned a = value->arg[0], b = value->arg[1];
+    c->is_mask[v] = hx__expr_is_comparison((hx__expr_op)value->op);
+    if (value->op == HX__EXPR_AND_I || value->op == HX__EXPR_OR_I)
+      c->is_mask[v] = c->is_mask[a] && c->is_mask[b] && c->uses[a] == 1 && c->uses[b] == 1;
+  }
+  c->is_mask[e->result] = false;
+  for (unsigned u = e->count; u-- > 0;)
+    for (unsigned i = 0; i < hx__expr_operands((hx__expr_op)e->value[u].op); i++)
+      if (!takes_mask(c, u, i)) c->is_mask[e->value[u].arg[i]] = false;
 }
 
 static void code_operation(coder *c, unsigned v) {
@@ -275,20 +356,20 @@ static void code_operation(coder *c, unsigned v) {
       emit(c, value->op, HX__FORM_A, no_operand, no_operand);
   }
   c->accumulator = v;
-  c->is_mask[v] = stays_mask(c, v);
   if (hx__expr_is_comparison((hx__expr_op)value->op) && !c->is_mask[v])
     emit(c, HX__STEP_TO_ONE, HX__FORM_A, no_operand, no_operand);
   for (unsigned i = 0; i < operands; i++) use(c, value->arg[i]);
 }
 
-const char *hx__expr_code_of(const hx__expr *e, hx__expr_code *out) {
+static const char *code_of(const hx__expr *e, hx__expr_code *out, bool in_list_order) {
   coder c = {.e = e, .code = out, .accumulator = NONE};
   out->steps = 0;
   out->inputs = e->inputs;
   memset(c.temporary, HX__EXPR_TEMPORARIES, sizeof c.temporary);
   for (unsigned v = 0; v < e->count; v++)
     for (unsigned i = 0; i < hx__expr_operands((hx__expr_op)e->value[v].op); i++) c.uses[e->value[v].arg[i]]++;
-  set_order(&c);
+  set_masks(&c);
+  (in_list_order ? set_list_order : set_order)(&c);
   join_comparisons(&c);
   join_products(&c);
   for (unsigned i = 0; i < c.operations; i++) {
@@ -302,4 +383,8 @@ const char *hx__expr_code_of(const hx__expr *e, hx__expr_code *out) {
   load(&c, e->result);
   emit(&c, hx__expr_type(e) == HX_F32 ? HX__STEP_END_F : HX__STEP_END_I, HX__FORM_A, no_operand, no_operand);
   return c.exceeded;
+}
+
+const char *hx__expr_code_of(const hx__expr *e, hx__expr_code *out) {
+  return code_of(e, out, false) ? code_of(e, out, true) : NULL;
 }

@@ -10,8 +10,8 @@
 
 #include "runtime/base/expr.h"
 
-#define HX__EXPR_STEPS 384
-#define HX__EXPR_TEMPORARIES 12 /* groups that are kept in memory at the same time */
+#define HX__EXPR_STEPS 512
+#define HX__EXPR_TEMPORARIES 16 /* groups that are kept in memory at the same time */
 
 /* What a step does: an operation of expressions, or one of these. A is the accumulator, p and q are operands. */
 typedef enum hx__expr_step_op {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Choices between what is compared, for every ISA that this CPU has: the bits of the same C expression for all pairs of
- * special values, and the number of steps, because a choice of the lesser or greater one is a single step. */
+ * special values, and the number of steps, because a choice of the lesser or greater one is a single step, and
+ * conditions stay masks. */
 #include <math.h>
 
 #include "cpu/cpu.h"
@@ -16,26 +17,36 @@ enum { SPECIALS = sizeof specials / sizeof *specials, PAIRS = SPECIALS * SPECIAL
 static uint32_t bits_of(float f) { return isnan(f) ? 0x7fc00000u : as_int(f); }
 
 /* NAME##_of: the expression in C; x, y and a have the type. */
-#define CHOICES(X)                                                   \
-  X(lesser, float, 2, x < y ? x : y)                                 \
-  X(greater_by_less, float, 2, x < y ? y : x)                        \
-  X(greater, float, 2, x > y ? x : y)                                \
-  X(lesser_by_greater, float, 2, x > y ? y : x)                      \
-  X(at_most, float, 3, x <= y ? x : y)                               \
-  X(to_parameter, float, 2, x < a ? x : a)                           \
-  X(from_parameter, float, 2, a < x ? x : a)                         \
-  X(rectified, float, 2, x > 0 ? x : 0)                              \
-  X(of_a_product, float, 3, x *y < a ? x * y : a)                    \
-  X(of_a_product_first, float, 3, a < x * y ? a : x * y)             \
-  X(with_an_operand, float, 3, x + y > x ? x + y : x)                \
-  X(and_an_operand, float, 3, (x < y ? x : y) + x)                   \
-  X(of_choices, float, 3, (x < y ? x : y) > a ? (x < y ? x : y) : a) \
-  X(compared_twice, float, 10, (x < y ? x : y) * (x < y ? 2 : 3))    \
-  X(others, float, 3, x < y ? a : y)                                 \
-  X(clipped, float, 5, x > a ? a : x < 0 ? 0 : x)                    \
-  X(lesser_i, int, 2, x < y ? x : y)                                 \
-  X(greater_i, int, 2, x < y ? y : x)                                \
-  X(lesser_u, unsigned, 2, x > y ? y : x)                            \
+#define CHOICES(X)                                                     \
+  X(lesser, float, 2, x < y ? x : y)                                   \
+  X(greater_by_less, float, 2, x < y ? y : x)                          \
+  X(greater, float, 2, x > y ? x : y)                                  \
+  X(lesser_by_greater, float, 2, x > y ? y : x)                        \
+  X(at_most, float, 3, x <= y ? x : y)                                 \
+  X(to_parameter, float, 2, x < a ? x : a)                             \
+  X(from_parameter, float, 2, a < x ? x : a)                           \
+  X(rectified, float, 2, x > 0 ? x : 0)                                \
+  X(of_a_product, float, 3, x *y < a ? x * y : a)                      \
+  X(of_a_product_first, float, 3, a < x * y ? a : x * y)               \
+  X(with_an_operand, float, 3, x + y > x ? x + y : x)                  \
+  X(and_an_operand, float, 3, (x < y ? x : y) + x)                     \
+  X(of_choices, float, 3, (x < y ? x : y) > a ? (x < y ? x : y) : a)   \
+  X(compared_twice, float, 9, (x < y ? x : y) * (x < y ? 2 : 3))       \
+  X(others, float, 3, x < y ? a : y)                                   \
+  X(clipped, float, 5, x > a ? a : x < 0 ? 0 : x)                      \
+  X(both, float, 6, x < a && y < a ? x : y)                            \
+  X(either, float, 6, x < a || y < a ? x : y)                          \
+  X(neither, float, 7, !(x < a || y < a) ? x : y)                      \
+  X(one_of_them, float, 7, x < a && !(y < a) ? x : y)                  \
+  X(three, float, 10, x < a && y < a && x != y ? x : y)                \
+  X(both_or_none, float, 10, (x < a && y < a) == 0 || x == y ? x : y)  \
+  X(used_twice, float, 12, (x < a ? x : y) + (x < a && y < a ? y : x)) \
+  X(as_a_number, int, 9, (x < a) + (x < a && y < a ? 5 : 7))           \
+  X(and_a_number, int, 5, (x < a) & y ? x : a)                         \
+  X(number_of_both, int, 7, x < a && y < a)                            \
+  X(lesser_i, int, 2, x < y ? x : y)                                   \
+  X(greater_i, int, 2, x < y ? y : x)                                  \
+  X(lesser_u, unsigned, 2, x > y ? y : x)                              \
   X(greater_u, unsigned, 2, x > y ? x : y)
 
 #define VALUE_float(bits) as_float(bits)

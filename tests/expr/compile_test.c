@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * hx_compile: constant expressions have the value that C gives them, or docs/USER_KERNELS.md if C leaves it open; every
- * error is refused with its line and column; limits are sentences; and what a task of a kernel refuses. */
+ * error is refused with its line and column; and what a task of a kernel refuses. */
 #include <fenv.h>
 #include <math.h>
 #include <stdio.h>
@@ -236,61 +236,6 @@ static void check_refusals(void) {
   }
 }
 
-/* ---- limits */
-
-static char *repeated(const char *first, const char *each, size_t count, const char *last) {
-  const size_t bytes = strlen(first) + strlen(each) * count + strlen(last) + 1;
-  char *const text = malloc(bytes);
-  if (!text) abort();
-  strcpy(text, first);
-  for (size_t i = 0; i < count; i++) memcpy(text + strlen(first) + i * strlen(each), each, strlen(each) + 1);
-  strcpy(text + bytes - 1 - strlen(last), last);
-  return text;
-}
-
-static void check_limit(char *text, const char *words) {
-  hx_kernel *k;
-  if (words)
-    CHECK_REFUSED(compile(text, "int x", NULL, &k), HX_INVALID_ARGUMENT, words);
-  else
-    CHECK_OK(compile(text, "int x", NULL, &k));
-  hx_kernel_free(k);
-  free(text);
-}
-
-static void check_limits(void) {
-  check_limit(repeated("x", "                ", 1000, ""), NULL);
-  check_limit(repeated("x", "                ", 1024, ""), "text 1:1: 16385 bytes, and 16384 is the limit");
-  check_limit(repeated("", "!", 64, "x"), NULL);
-  check_limit(repeated("", "!", 65, "x"),
-              "text 1:66: more than 64 brackets, operators and conditions inside one another");
-  check_limit(repeated("", "(", 100000 / 8, "x"), "more than 64");
-  check_limit(repeated("", "x?1:", 64, "2"), NULL);
-  check_limit(repeated("", "x?1:", 200, "2"), "text 1:259: more than 64");
-  check_limit(repeated("", "x|x&(", 63, "x|x"), "')' is expected before the end");
-  check_limit(repeated("", "x|x&(", 64, "x|x"), "text 1:322: more than 128 operators wait for their second operand");
-  check_limit(repeated("x*3", "+x*3", 380, ""), NULL); /* x * 3, saved, 380 sums, the end */
-  check_limit(repeated("x*3", "+x*3", 382, ""), "text 1:1: the whole text needs more than 384 steps");
-  check_limit(repeated("x*3", "+x*3", 509, ""),
-              "text 1:1: the whole text needs more than 384 steps"); /* x, 3, x * 3 and 509 sums */
-  check_limit(repeated("x*3", "+x*3", 510, ""), "text 1:2040: more than 512 values");
-  char functions[400] = "0";
-  for (int i = 1; i < 17; i++) sprintf(functions + strlen(functions), "+expf(x+%d)", i);
-  check_limit(strdup(functions), "needs more values or names than are left");
-  check_limit(repeated("", "expf(", 100, "x"), "more than 64");
-  check_limit(repeated("1", "+1", 254, ""), NULL); /* x, 1 and the sums that constants give */
-  /* x / 2 - (x / 3 - (x / 4 ...: every quotient waits for what follows it */
-  char wide[2000] = "";
-  for (int i = 2; i < 40; i++) sprintf(wide + strlen(wide), "x / %d - (", i);
-  strcat(wide, "x");
-  for (int i = 2; i < 40; i++) strcat(wide, ")");
-  check_limit(strdup(wide), "text 1:1: the whole text needs more than 12 intermediate results at the same time");
-  char names[3000] = "";
-  for (int i = 0; i < 127; i++) sprintf(names + strlen(names), "int v%d = x;", i);
-  check_limit(repeated(names, "", 0, "v126"), NULL);
-  check_limit(repeated(names, "", 0, "int w = x; w"), "more than 128 names");
-}
-
 /* ---- arguments */
 
 static float x[64] = {1, 2, 3}, y[64], out[64];
@@ -390,7 +335,6 @@ int main(void) {
   check_goldens();
   fesetround(FE_TONEAREST);
   check_refusals();
-  check_limits();
   check_arguments();
   hx_close(hx);
   return checks_end("compile_test");
