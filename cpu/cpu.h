@@ -121,7 +121,8 @@ typedef struct hx__cpu_kernels {
  * were not measured. */
 bool hx__cpu_prefetches(void);
 
-/* An expression as steps. NULL, or what it needs more of than there is: "384 steps". */
+/* An expression as steps. NULL, or what it needs more of than there is: "512 steps". out->steps is then more than that
+ * if it needs too many steps. */
 const char *hx__expr_code_of(const hx__expr *e, hx__expr_code *out);
 
 /* The kernels for an ISA, or NULL if this build or this CPU does not have it. HX__ISA_AUTO: the fastest variant

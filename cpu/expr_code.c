@@ -47,11 +47,13 @@ static void exceed(coder *c, const char *limit) {
   if (!c->exceeded) c->exceeded = limit;
 }
 
+/* Steps above the limit are counted. */
 static void emit(coder *c, unsigned op, unsigned form, hx__expr_operand p, hx__expr_operand q) {
-  if (c->code->steps == HX__EXPR_STEPS)
-    exceed(c, AS_TEXT(HX__EXPR_STEPS) " steps");
+  const unsigned i = c->code->steps++;
+  if (i < HX__EXPR_STEPS)
+    c->code->step[i] = (hx__expr_step){.op = (uint8_t)op, .form = (uint8_t)form, .p = p, .q = q};
   else
-    c->code->step[c->code->steps++] = (hx__expr_step){.op = (uint8_t)op, .form = (uint8_t)form, .p = p, .q = q};
+    exceed(c, AS_TEXT(HX__EXPR_STEPS) " steps");
 }
 
 /* Brings a value into the accumulator. */
@@ -138,9 +140,10 @@ static void use(coder *c, unsigned v) {
 static void save(coder *c, unsigned v) {
   uint8_t t = 0;
   while (t < HX__EXPR_TEMPORARIES && c->taken[t]) t++;
-  if (t == HX__EXPR_TEMPORARIES) exceed(c, AS_TEXT(HX__EXPR_TEMPORARIES) " intermediate results at the same time");
-  if (c->exceeded) return;
-  c->taken[t] = true;
+  if (t == HX__EXPR_TEMPORARIES)
+    exceed(c, AS_TEXT(HX__EXPR_TEMPORARIES) " intermediate results at the same time");
+  else
+    c->taken[t] = true;
   c->temporary[v] = t;
   emit(c, HX__STEP_SAVE, HX__FORM_M, operand_of(c, v), no_operand);
 }

@@ -17,6 +17,14 @@ static hx_status check_source(const hx_kernel_source *source) {
   return HX_OK;
 }
 
+static hx_status fail_on_limit(const hx__expr_code *code, const char *exceeded) {
+  static const char advice[] = "cut it into two maps, of which the second one reads what the first one writes";
+  if (code->steps > HX__EXPR_STEPS)
+    return hx__fail(HX_INVALID_ARGUMENT, "text 1:1: the whole text needs %u steps, and %u is the limit: %s",
+                    code->steps, HX__EXPR_STEPS, advice);
+  return hx__fail(HX_INVALID_ARGUMENT, "text 1:1: the whole text needs more than %s: %s", exceeded, advice);
+}
+
 hx_status hx_compile(hx_context *hx, const hx_kernel_source *source, hx_kernel **out) {
   if (!out) return hx__fail(HX_INVALID_ARGUMENT, "out is NULL");
   *out = NULL;
@@ -28,7 +36,7 @@ hx_status hx_compile(hx_context *hx, const hx_kernel_source *source, hx_kernel *
   if (!k) return hx__fail(HX_OUT_OF_MEMORY, "no memory for a kernel");
   s = hx__expr_compile(source, &k->expr);
   const char *const exceeded = s == HX_OK ? hx__expr_code_of(&k->expr, &k->code) : NULL;
-  if (exceeded) s = hx__fail(HX_INVALID_ARGUMENT, "text 1:1: the whole text needs more than %s", exceeded);
+  if (exceeded) s = fail_on_limit(&k->code, exceeded);
   k->hash = s == HX_OK ? hx__expr_hash(&k->expr) : 0;
   if (s == HX_OK)
     *out = k;

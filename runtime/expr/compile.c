@@ -2,6 +2,7 @@
  * The parser: recursive descent, with C's precedences as a table. It adds values to the expression as it reads. */
 #include "runtime/expr/compile.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "runtime/base/status.h"
@@ -59,6 +60,32 @@ static bool is_type_word(const source *s) {
   return false;
 }
 
+static bool is_function(const parser *p) {
+  const char *name;
+  return hx__function_at(p) || hx__elementary_at(&p->s, &name);
+}
+
+/* The current word with an f at its end is a function: sqrt for sqrtf. */
+static bool is_function_of_doubles(parser *p) {
+  const source outer = p->s;
+  char of_floats[16];
+  if (outer.token.length > sizeof of_floats - 2) return false;
+  snprintf(of_floats, sizeof of_floats, "%.*sf", (int)outer.token.length, outer.text + outer.token.at);
+  p->s.text = of_floats;
+  p->s.token.at = 0;
+  p->s.token.length++;
+  const bool is = is_function(p);
+  p->s = outer;
+  return is;
+}
+
+static bool is_one_of(const source *s, const char *const *words, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    if (hx__source_is_word(s, words[i])) return true;
+  return false;
+}
+#define IS_ONE_OF(s, words) is_one_of(s, words, sizeof words / sizeof words[0])
+
 static const name *find_name(const parser *p, const token *t) {
   for (unsigned i = p->scope; i < p->name_count; i++)
     if (p->names[i].length == t->length && !memcmp(p->names[i].text, p->s.text + t->at, t->length)) return &p->names[i];
@@ -106,12 +133,34 @@ static unsigned parse_argument(parser *p, const token *where) {
   return argument;
 }
 
+static NEVER_INLINED void fail_on_type(parser *p, const token *where) {
+  hx__source_fail(&p->s, where, "%s is not part of an expression; a cast is (float), (int) or (unsigned)",
+                  hx__source_quote(&p->s, where).text);
+}
+
+static NEVER_INLINED void fail_on_assignment(parser *p) {
+  hx__source_fail(&p->s, &p->s.token,
+                  "= changes a variable in C, and nothing can be changed here: write == to compare");
+}
+
 static NEVER_INLINED unsigned fail_on_unknown_name(parser *p, token where) {
+  static const char *const other_types[] = {"int8_t",  "uint8_t",  "int16_t", "uint16_t",
+                                            "int64_t", "uint64_t", "size_t"};
+  static const char *const choices[] = {"if", "else", "switch"}, *const loops[] = {"for", "while", "do"};
   const quoted q = hx__source_quote(&p->s, &where);
-  const bool is_type = is_type_word(&p->s);
+  const bool is_type = is_type_word(&p->s) || IS_ONE_OF(&p->s, other_types), doubles = is_function_of_doubles(p);
+  const bool chooses = IS_ONE_OF(&p->s, choices), repeats = IS_ONE_OF(&p->s, loops);
   hx__source_advance(&p->s);
   if (is_type)
-    hx__source_fail(&p->s, &where, "%s is not part of an expression; a cast is (float), (int) or (unsigned)", q.text);
+    fail_on_type(p, &where);
+  else if (chooses)
+    hx__source_fail(&p->s, &where, "%s is a statement, and a text is one expression: write condition ? a : b", q.text);
+  else if (repeats)
+    hx__source_fail(&p->s, &where, "%s is a loop, and a text is one expression, which hx computes for every element",
+                    q.text);
+  else if (doubles && hx__source_is_sign(&p->s, '('))
+    hx__source_fail(&p->s, &where, "%s is a function of doubles in C, and there is no double here: write %.*sf", q.text,
+                    (int)where.length, p->s.text + where.at);
   else if (hx__source_is_sign(&p->s, '('))
     hx__source_fail(&p->s, &where, "%s is not a function; docs/USER_KERNELS.md lists them", q.text);
   else
@@ -164,6 +213,7 @@ static unsigned parse_unary(parser *p);
 
 /* After '(' and a type. */
 static unsigned parse_cast(parser *p, const token *where, hx_type type) {
+  if (is_type_word(&p->s)) fail_on_type(p, &p->s.token);
   hx__source_expect(&p->s, ')');
   return hx__converted(p, where, parse_unary(p), type);
 }
@@ -208,6 +258,7 @@ static unsigned parse_binary(parser *p, unsigned least) {
     p->waiting--;
     a = hx__apply_binary(p, &where, o, a, b);
   }
+  if (hx__source_is_sign(&p->s, '=')) fail_on_assignment(p);
   return a;
 }
 
@@ -223,23 +274,16 @@ static unsigned parse_expression(parser *p) {
   return hx__apply_condition(p, &where, condition, a, b);
 }
 
-static bool is_function(const parser *p) {
-  const char *name;
-  return hx__function_at(p) || hx__elementary_at(&p->s, &name);
-}
-
-/* Reads a new name. */
 /* Words of C that no variable has as its name. */
 static bool is_keyword(const source *s) {
   static const char *const words[] = {
       "auto",   "break",  "case",   "char",   "continue", "default", "do",       "double",   "else",  "enum",
       "extern", "for",    "goto",   "if",     "inline",   "long",    "register", "restrict", "short", "signed",
       "sizeof", "static", "struct", "switch", "typedef",  "union",   "void",     "volatile", "while"};
-  for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-    if (hx__source_is_word(s, words[i])) return true;
-  return false;
+  return IS_ONE_OF(s, words);
 }
 
+/* Reads a new name. */
 static token parse_new_name(parser *p) {
   const token where = p->s.token;
   const quoted q = hx__source_quote(&p->s, &where);
@@ -286,9 +330,13 @@ static unsigned parse_list(parser *p, const char *list, const char *text, hx__ex
 /* float t = x * x; */
 static void parse_variable(parser *p) {
   const hx_type type = parse_type(p);
+  if (hx__source_is_sign(&p->s, '('))
+    hx__source_fail(&p->s, &p->s.token, "a cast has its type in brackets: (float), (int) or (unsigned)");
   const token where = parse_new_name(p);
   hx__source_expect(&p->s, '=');
   const unsigned v = hx__converted(p, &where, parse_expression(p), type);
+  if (hx__source_is_sign(&p->s, ','))
+    hx__source_fail(&p->s, &p->s.token, "each variable has a declaration of its own: write ; and the type again");
   hx__source_expect(&p->s, ';');
   if (p->s.status == HX_OK) declare(p, v, &where, p->s.text);
 }

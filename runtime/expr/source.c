@@ -74,6 +74,8 @@ static size_t number_length(const char *p) {
   return n;
 }
 
+static bool is_hexadecimal(const char *digits) { return digits[0] == '0' && (digits[1] | 32) == 'x'; }
+
 /* Rounded to nearest, whatever the program has set: glibc looks at the control word of the x87. */
 static float nearest_float(const char *digits, char **end, locale_t c) {
   fenv_t caller;
@@ -91,7 +93,12 @@ static void read_float(source *s, token *t, const char *digits) {
   if (c) freelocale(c);
   const bool whole = !strpbrk(digits, ".eEpP"); /* 1f, which C does not know */
   if (!end || end == digits || whole || (strcmp(end, "f") != 0 && strcmp(end, "F") != 0)) {
-    if (end && end != digits && !*end)
+    if (is_hexadecimal(digits) && !strpbrk(digits, "pP"))
+      hx__source_fail(s, t, "%s has a point and no exponent: a hexadecimal float has one in C, as 0x1.8p0f", digits);
+    else if (whole && digits[strspn(digits, "0123456789")] && !digits[strspn(digits, "0123456789") + 1])
+      hx__source_fail(s, t, "%s is an integer with the suffix of a float: write %.*s.0f", digits,
+                      (int)strlen(digits) - 1, digits);
+    else if (end && end != digits && !*end)
       hx__source_fail(s, t, "%s is a double in C, and there is no double here: write %sf", digits, digits);
     else
       hx__source_fail(s, t, "%s is not a number", digits);
@@ -104,9 +111,22 @@ static void read_float(source *s, token *t, const char *digits) {
 
 static unsigned digit_value(char c) { return is_digit(c) ? (unsigned)(c - '0') : (unsigned)((c | 32) - 'a') + 10u; }
 
+/* A number that ends at `suffix`, which is not u. */
+static void fail_on_suffix(source *s, const token *t, const char *digits, const char *suffix) {
+  const int length = (int)(suffix - digits);
+  const size_t letters = strspn(suffix, "uUlL");
+  if (length && letters && !suffix[letters] && letters <= 3)
+    hx__source_fail(s, t, "%s has more than 32 bits in C, and no number has here: write %.*s%s", digits, length, digits,
+                    strpbrk(suffix, "uU") ? "u" : "");
+  else if (is_letter(*suffix) && *suffix != '_' && *digits != '0')
+    hx__source_fail(s, t, "%s is not a number; a product is written %.*s * %s", digits, length, digits, suffix);
+  else
+    hx__source_fail(s, t, "%s is not a number", digits);
+}
+
 /* Decimal, octal or hexadecimal, with u as the only suffix. */
 static void read_integer(source *s, token *t, const char *digits) {
-  const bool hexadecimal = digits[0] == '0' && (digits[1] | 32) == 'x', octal = digits[0] == '0' && !hexadecimal;
+  const bool hexadecimal = is_hexadecimal(digits), octal = digits[0] == '0' && !hexadecimal;
   const unsigned base = hexadecimal ? 16u : octal ? 8u : 10u;
   size_t i = hexadecimal ? 2 : 0;
   const size_t first = i;
@@ -115,12 +135,15 @@ static void read_integer(source *s, token *t, const char *digits) {
     if (value <= UINT32_MAX) value = value * base + digit_value(digits[i]);
   const bool is_unsigned = (digits[i] | 32) == 'u' && !digits[i + 1];
   if (i == first || (digits[i] && !is_unsigned)) {
-    hx__source_fail(s, t, "%s is not a number", digits);
+    fail_on_suffix(s, t, digits, i == first ? digits : digits + i);
     return;
   }
   if (value > UINT32_MAX || (value > INT32_MAX && !is_unsigned && base == 10)) {
-    hx__source_fail(s, t, value > UINT32_MAX ? "%s has more than 32 bits" : "%s is too large for an int: write %su",
-                    digits, digits);
+    if (value > UINT32_MAX)
+      hx__source_fail(s, t, "%s has more than 32 bits", digits);
+    else
+      hx__source_fail(s, t, "%s is too large for an int: write %su%s", digits, digits,
+                      value == 0x80000000u ? ", or -2147483647 - 1 for the least int" : "");
     return;
   }
   t->kind = is_unsigned || value > INT32_MAX ? TOKEN_U32 : TOKEN_I32;
@@ -136,8 +159,7 @@ static void read_number(source *s, token *t) {
   }
   memcpy(digits, s->text + t->at, t->length);
   digits[t->length] = '\0';
-  const bool hexadecimal = digits[0] == '0' && (digits[1] | 32) == 'x';
-  const bool is_float = strpbrk(digits, hexadecimal ? ".pP" : ".eEfF") != NULL;
+  const bool is_float = strpbrk(digits, is_hexadecimal(digits) ? ".pP" : ".eEfF") != NULL;
   (is_float ? read_float : read_integer)(s, t, digits);
 }
 
@@ -147,6 +169,37 @@ static bool is_pair(char a, char b) {
   for (size_t i = 0; pairs[i]; i += 2)
     if (a == pairs[i] && b == pairs[i + 1]) return true;
   return false;
+}
+
+/* The bytes of the character of UTF-8 at p that is not one of ASCII, and its number; 0: it is none. */
+static unsigned wide_character(const char *p, uint32_t *number) {
+  static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+  const unsigned char first = (unsigned char)p[0];
+  const unsigned bytes = first < 0xc0 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf8 ? 4 : 0;
+  *number = first & (0x7fu >> bytes);
+  for (unsigned i = 1; i < bytes; i++) {
+    if (((unsigned char)p[i] & 0xc0) != 0x80) return 0;
+    *number = *number << 6 | ((unsigned char)p[i] & 0x3f);
+  }
+  const bool surrogate = *number >= 0xd800 && *number < 0xe000;
+  return *number < least[bytes] || surrogate || *number > 0x10ffff ? 0 : bytes;
+}
+
+static void fail_on_character(source *s, const token *t) {
+  const char *const p = s->text + t->at;
+  uint32_t number = 0;
+  const unsigned bytes = wide_character(p, &number);
+  if (bytes)
+    hx__source_fail(s, t, "the character '%.*s' (U+%04X) has no meaning here", (int)bytes, p, (unsigned)number);
+  else
+    hx__source_fail(s, t, "the character '%c' (0x%02x) has no meaning here", p[0] >= ' ' && p[0] < 127 ? p[0] : '?',
+                    (unsigned char)p[0]);
+}
+
+/* An operator of this length with a = behind it: += and the like. */
+static bool is_assignment(const char *p, size_t length) {
+  if (p[length] != '=') return false;
+  return length == 1 ? strchr("+-*/%&|^", p[0]) != NULL : p[0] == p[1] && (p[0] == '<' || p[0] == '>');
 }
 
 static void read_sign(source *s, token *t) {
@@ -160,9 +213,11 @@ static void read_sign(source *s, token *t) {
     hx__source_fail(s, t,
                     "%c%c changes a variable in C, and nothing can be changed here: write a blank between the signs",
                     p[0], p[0]);
+  else if (is_assignment(p, t->length))
+    hx__source_fail(s, t, "%.*s= changes a variable in C, and nothing can be changed here: declare another variable",
+                    (int)t->length, p);
   else if (!strchr("+-*/%<>&|^~!=?:(),;", p[0]))
-    hx__source_fail(s, t, "the character '%c' (0x%02x) has no meaning here", p[0] >= ' ' && p[0] < 127 ? p[0] : '?',
-                    (unsigned char)p[0]);
+    fail_on_character(s, t);
 }
 
 void hx__source_advance(source *s) {

@@ -66,12 +66,13 @@ static void check_limits(void) {
   for (int i = 1; i < 128; i++) sprintf(comparisons + strlen(comparisons), "+(x<%d)", i);
   check_limit(strdup(comparisons), NULL);
   strcat(comparisons, "+(x<128)");
-  check_limit(strdup(comparisons), "text 1:1: the whole text needs more than 512 steps");
+  check_limit(strdup(comparisons),
+              "text 1:1: the whole text needs 515 steps, and 512 is the limit: cut it into two maps");
   check_limit(strdup("sinf(x) + sinf(x + 1)"), NULL);
   check_limit(strdup("sinf(x) * cosf(x + 1) + cosf(x) * sinf(x + 1)"), NULL);
   check_limit(quotients_used_twice(15), NULL);
   check_limit(quotients_used_twice(16),
-              "text 1:1: the whole text needs more than 16 intermediate results at the same time");
+              "needs more than 16 intermediate results at the same time: cut it into two maps");
   char names[3000] = "";
   for (int i = 0; i < 127; i++) sprintf(names + strlen(names), "int v%d = x;", i);
   check_limit(repeated(names, "", 0, "v126"), NULL);
