@@ -125,7 +125,8 @@ static hx_context *context_of(team which) {
  * batch takes hx's threads all the same, because OpenBLAS computes small products one after the other. */
 static team team_of(hx__blas_routine routine) {
   if (settings.counts_threads) return USUAL;
-  const bool beside_pool = settings.cpu_alone && routine != HX__BLAS_SGEMM_BATCH && hx__openblas_has_pool();
+  const bool beside_pool =
+      settings.cpu_alone && !settings.is_fixed && routine != HX__BLAS_SGEMM_BATCH && hx__openblas_has_pool();
   return hx__openblas_threads() == 1 || beside_pool ? ALONE : USUAL;
 }
 

@@ -10,8 +10,9 @@
 #include "runtime/base/thresholds.h"
 #include "runtime/memory/copy.h"
 
-#define MOST_PART 2u  /* a device's memory divided by this is the most that copies use */
-#define SHORT_PART 2u /* of the copies, the most that stay when memory is short */
+#define MOST_PART 2u         /* a device's memory divided by this is the most that copies use */
+#define SHORT_PART 2u        /* of the copies, the most that stay when memory is short, */
+#define SHORT_LEAST_PART 16u /* but always this part of the memory */
 
 static hx__copied *copied_of(hx__memory *m, const hx__device *d) {
   hx__copied *x = m->copied;
@@ -110,22 +111,15 @@ bool hx__copy_contains(const hx__copy *c, const hx__array *a) {
          (a->rows == 1 && column + a->cols <= r->cols);
 }
 
-/* The least recently used copy of a device that no run uses, of those that only the device has or of the others; NULL:
- * there is none. *list: the list that it is in. */
-static hx__copy *oldest_of(hx__memory *m, const hx__device *d, bool device_only, hx__copy ***list) {
-  hx__copy *oldest = NULL;
-  for (size_t i = 0; i <= m->known_count; i++)
-    for (hx__copy *c = *list_at(m, i); c; c = c->next)
-      if (c->device == d && !c->users && c->device_only == device_only && (!oldest || c->used < oldest->used)) {
-        oldest = c;
-        *list = list_at(m, i);
-      }
-  return oldest;
-}
-
 /* Frees the least recently used copy of a device. False if all are in use or device-only. */
 static bool make_room(hx__memory *m, const hx__device *d) {
-  hx__copy **list, *const last = oldest_of(m, d, false, &list);
+  hx__copy *last = NULL, **list = NULL;
+  for (size_t i = 0; i <= m->known_count; i++)
+    for (hx__copy *c = *list_at(m, i); c; c = c->next)
+      if (c->device == d && !c->users && !c->device_only && (!last || c->used < last->used)) {
+        last = c;
+        list = list_at(m, i);
+      }
   if (!last) return false;
   hx__log(HX__LOG_DEBUG, "%s: a mirror of %zu bytes is evicted", d->name, last->mirror->bytes);
   last->stale = true;
@@ -133,24 +127,17 @@ static bool make_room(hx__memory *m, const hx__device *d) {
   return true;
 }
 
+/* Results that only the device has stay: a program may write to their places on the host at any time, because it says
+ * so (hx_modified) only afterwards. */
 void hx__memory_ran_short(hx__memory *m, const hx__device *d) {
   hx__lock(&m->lock);
   hx__copied *const x = copied_of(m, d);
-  x->most = x->bytes / SHORT_PART;
+  const size_t least = (size_t)(d->memory_bytes / SHORT_LEAST_PART), part = x->bytes / SHORT_PART;
+  x->most = part > least ? part : least;
   x->most_until_ns = hx__now_ns() + HX__SHORTAGE_NS;
+  while (x->bytes > x->most && make_room(m, d)) continue;
   hx__log(HX__LOG_INFO, "%s: memory is short; copies that stay there have at most %zu bytes now", d->name, x->most);
   hx__unlock(&m->lock);
-}
-
-bool hx__memory_find_surplus(hx__memory *m, const hx__device *d, hx__device_only_result *result) {
-  hx__lock(&m->lock);
-  const size_t most = most_bytes(m, d), *const bytes = &copied_of(m, d)->bytes;
-  while (*bytes > most && make_room(m, d)) continue;
-  hx__copy **list, *const c = *bytes > most ? oldest_of(m, d, true, &list) : NULL;
-  const bool found = c && !c->overwritten;
-  if (found) hx__copy_fetch_begin(c, result);
-  hx__unlock(&m->lock);
-  return found;
 }
 
 hx__copy *hx__copy_create(hx__memory *m, hx__device *d, hx__range *r, const void *p, size_t bytes) {

@@ -30,9 +30,6 @@ hx__copy *hx__copy_create(hx__memory *memory, hx__device *device, hx__range *r, 
 /* Frees stale copies of a list that no run uses. A forked child frees none, because the devices are its parent's. */
 void hx__copies_free_stale(hx__memory *memory, hx__copy **list);
 
-/* Begins to copy a result to the host, which hx__memory_fetch_done ends. */
-void hx__copy_fetch_begin(hx__copy *c, hx__device_only_result *result);
-
 /* Whether the resident result contains all of the array, with the same distance between rows. */
 bool hx__copy_contains(const hx__copy *c, const hx__array *a);
 /* Whether the array has an element of a resident result, and the same of one that is not stale. */

@@ -95,7 +95,7 @@ void hx__memory_resolve(hx__memory *memory, hx__device *device, const hx__work *
  * hx__memory_timed_out_ended of that device, or never if device is NULL. */
 void hx__memory_release(hx__memory *memory, const hx__device *device, const hx__work *work, const hx__array *arrays,
                         bool timed_out);
-/* A task found too little of the device's memory: fewer copies may stay there for some time. */
+/* A task found too little of the device's memory: frees some of its copies, and allows fewer for some time. */
 void hx__memory_ran_short(hx__memory *memory, const hx__device *device);
 /* All timed-out chunks of the device have ended. */
 void hx__memory_timed_out_ended(hx__memory *memory, const hx__device *device);
@@ -124,10 +124,6 @@ bool hx__memory_find_device_only(hx__memory *memory, const hx__work *work, const
                                  hx__device_only_result *result);
 bool hx__memory_find_device_only_in(hx__memory *memory, const void *p, size_t bytes, hx__device_only_result *result);
 void hx__memory_fetch_done(hx__memory *memory, const hx__device_only_result *result, bool done);
-
-/* Frees the device's least recently used copies while they are more than may stay there. If only device-only results
- * are left, finds the one to copy to the host next; it is freed by a later call. False: no more need to go. */
-bool hx__memory_find_surplus(hx__memory *memory, const hx__device *device, hx__device_only_result *result);
 
 /* Bytes of a device-only result that would have to be copied to the host if another device than *device computed the
  * task; 0: there is none. */

@@ -165,11 +165,13 @@ static hx__copy *find_device_only(const hx__memory *m, const hx__work *w, const 
   return find_lacking_output(m, w, sole_device, resident);
 }
 
-void hx__copy_fetch_begin(hx__copy *c, hx__device_only_result *result) {
+static bool take_result(hx__copy *c, hx__device_only_result *result) {
+  if (!c) return false;
   c->users++;
   c->fetching = true;
   *result = (hx__device_only_result){.device = c->device, .array = c->result};
   result->array.mirror = c->mirror;
+  return true;
 }
 
 /* Whether a result that is wanted on the host is on its way there already. */
@@ -181,9 +183,9 @@ bool hx__memory_find_device_only(hx__memory *m, const hx__work *w, const hx__dev
   hx__copy *c;
   hx__lock(&m->lock);
   while (is_coming(c = find_device_only(m, w, sole_device, resident))) wait_for_fetch(m);
-  if (c) hx__copy_fetch_begin(c, result);
+  const bool found = take_result(c, result);
   hx__unlock(&m->lock);
-  return c;
+  return found;
 }
 
 size_t hx__memory_device_only_bytes(hx__memory *m, const hx__work *w, const hx__device **device) {
@@ -201,9 +203,9 @@ bool hx__memory_find_device_only_in(hx__memory *m, const void *p, size_t bytes, 
   hx__copy *c;
   hx__lock(&m->lock);
   while (is_coming(c = find_lacking_input(m, &wanted, NULL))) wait_for_fetch(m);
-  if (c) hx__copy_fetch_begin(c, result);
+  const bool found = take_result(c, result);
   hx__unlock(&m->lock);
-  return c;
+  return found;
 }
 
 void hx__memory_fetch_done(hx__memory *m, const hx__device_only_result *result, bool done) {

@@ -6,7 +6,6 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/log.h"
 #include "runtime/base/thread.h"
-#include "runtime/run/fetch.h"
 #include "runtime/run/internal.h"
 #include "runtime/topo/topo.h"
 
@@ -188,7 +187,7 @@ static void run_chunks(hx__device_job *job) {
   const bool may_be_read = job->stream->timed_out || d->outcome == HX__TIMED_OUT ||
                            (d->outcome == HX__FAILED && !job->entry->device->never_times_out);
   hx__memory_release(job->run->table->memory, job->entry->device, job->run->work, job->request.arrays, may_be_read);
-  if (job->stream->lacked_memory) hx__make_room_on(job->run->table->memory, job->stream);
+  if (job->stream->lacked_memory) hx__memory_ran_short(job->run->table->memory, job->entry->device);
 }
 
 /* The stream. If the device is still computing a chunk of an earlier call that timed out, waits until that has ended,

@@ -12,17 +12,6 @@ typedef struct fetch {
   hx__outcome outcome;
 } fetch;
 
-void hx__make_room_on(hx__memory *memory, hx__stream *stream) {
-  hx__device *const d = stream->device;
-  hx__device_only_result surplus;
-  bool done = d->backend->residency && !stream->timed_out && !atomic_load(&d->lost);
-  hx__memory_ran_short(memory, d);
-  while (done && hx__memory_find_surplus(memory, d, &surplus)) {
-    done = d->backend->residency->fetch(stream, &surplus.array) == HX__DONE;
-    hx__memory_fetch_done(memory, &surplus, done);
-  }
-}
-
 static void fetch_on_worker(hx__device_entry *entry, void *arg) {
   fetch *const f = arg;
   hx__stream *const stream = hx__device_entry_stream(entry, f->table, true);
@@ -32,7 +21,7 @@ static void fetch_on_worker(hx__device_entry *entry, void *arg) {
   }
   f->outcome = entry->device->backend->residency->fetch(stream, f->array);
   if (f->outcome != HX__NO_MEMORY) return;
-  hx__make_room_on(f->table->memory, stream);
+  hx__memory_ran_short(f->table->memory, entry->device);
   f->outcome = entry->device->backend->residency->fetch(stream, f->array);
 }
 

@@ -14,8 +14,4 @@ hx_status hx__fetch_for(hx__device_table *table, const hx__work *work, const hx_
 /* The same for all results in [p, p+bytes). */
 hx_status hx__fetch_in(hx__device_table *table, const void *p, size_t bytes);
 
-/* Called on the device's worker, between runs: a task found too little of the device's memory, so copies that stay
- * there are freed, and results that only the device has are copied to the host before. */
-void hx__make_room_on(hx__memory *memory, hx__stream *stream);
-
 #endif

@@ -34,7 +34,7 @@ static cl_command_queue queue_of_blocks(hx__cl_device *d) {
  * create (docs/measurements/memory-card.tsv). */
 static void *pinned_alloc(hx__cl_device *d, hx__cl_block *b) {
   cl_int code;
-  b->bytes &= ~(size_t)(HX__CL_PAGE - 1); /* whole pages, and as many as are used, because p needs no alignment */
+  b->bytes = (b->bytes - 1) & ~(size_t)(HX__CL_PAGE - 1); /* whole pages, without the one for alignment */
   void *const p = aligned_alloc(HX__CL_PAGE, b->bytes);
   if (p) b->mem = clCreateBuffer(d->context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, b->bytes, p, &code);
   if (b->mem) return p;

@@ -104,7 +104,8 @@ typedef struct hx__cl_device {
   uint64_t fields_tried;
   hx__cl_tuned tuned[HX__CL_TUNED]; /* entries with a row are used; a device without a set uses only the first */
   hx__cl_hostptr *hostptrs;
-  _Atomic unsigned shortages;         /* how often it has had too little memory */
+  _Atomic unsigned shortages;         /* how often it has had too little memory, */
+  _Atomic uint64_t short_ns;          /* and when last */
   hx__cl_buffer spare[HX__CL_SPARES]; /* from destroyed mirrors: each product of a chain needs a new one */
 
   hx__cl_map *map[HX__CL_MAPS];

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "runtime/backend/opencl/arguments.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/thresholds.h"
 
 #define MOST_SPARE_BYTES ((size_t)512 << 20)
 #define STORE_ITEMS 64u
@@ -36,10 +38,12 @@ static cl_mem take_spare(hx__cl_device *d, size_t bytes) {
   return found;
 }
 
-/* Keeps a buffer as a spare one. False if there are enough or the buffer is too large: spare buffers are kept until the
- * end of the process. */
+/* Keeps a buffer as a spare one. False if there are enough, memory is short or the buffer is too large: spare buffers
+ * are kept until the end of the process. */
 static bool put_spare(hx__cl_device *d, cl_mem mem, size_t bytes) {
   bool put = false;
+  const uint64_t short_ns = atomic_load(&d->short_ns);
+  if (short_ns && hx__now_ns() - short_ns < HX__SHORTAGE_NS) return false;
   if (bytes > MOST_SPARE_BYTES && bytes > hx__cl_most_retained_bytes(d)) return false;
   pthread_mutex_lock(&d->lock);
   for (unsigned i = 0; i < HX__CL_SPARES && !put; i++)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * OpenCL's error codes: their names, and what they mean for a chunk. */
 #include "runtime/backend/opencl/cl.h"
+#include "runtime/base/clock.h"
 
 static const struct {
   cl_int code;
@@ -47,7 +48,10 @@ const char *hx__cl_code_name(cl_int code) {
 
 hx__outcome hx__cl_failed(hx__cl_device *device, const char *call, cl_int code) {
   if (code == CL_MEM_OBJECT_ALLOCATION_FAILURE || code == CL_OUT_OF_HOST_MEMORY || code == CL_INVALID_BUFFER_SIZE) {
-    if (code == CL_MEM_OBJECT_ALLOCATION_FAILURE) atomic_fetch_add(&device->shortages, 1);
+    if (code == CL_MEM_OBJECT_ALLOCATION_FAILURE) {
+      atomic_store(&device->short_ns, hx__now_ns());
+      atomic_fetch_add(&device->shortages, 1);
+    }
     hx__log(HX__LOG_INFO, "%s has no room: %s returned %s (%d)", device->base.name, call, hx__cl_code_name(code), code);
     return HX__NO_MEMORY;
   }
