@@ -10,9 +10,9 @@
 #include "runtime/base/thresholds.h"
 #include "runtime/memory/copy.h"
 
-#define MOST_PART 2u         /* a device's memory divided by this is the most that copies use */
-#define SHORT_PART 2u        /* of the copies, the most that stay when memory is short, */
-#define SHORT_LEAST_PART 16u /* but always this part of the memory */
+#define MOST_PART 2u   /* a device's memory divided by this is the most that copies use */
+#define SHORT_PART 2u  /* of the copies, what stays when memory is short */
+#define CAUSE_PART 64u /* of a device's memory: copies of less are not why it is short, so they are not limited */
 
 static hx__copied *copied_of(hx__memory *m, const hx__device *d) {
   hx__copied *x = m->copied;
@@ -132,11 +132,13 @@ static bool make_room(hx__memory *m, const hx__device *d) {
 void hx__memory_ran_short(hx__memory *m, const hx__device *d) {
   hx__lock(&m->lock);
   hx__copied *const x = copied_of(m, d);
-  const size_t least = (size_t)(d->memory_bytes / SHORT_LEAST_PART), part = x->bytes / SHORT_PART;
-  x->most = part > least ? part : least;
-  x->most_until_ns = hx__now_ns() + HX__SHORTAGE_NS;
-  while (x->bytes > x->most && make_room(m, d)) continue;
-  hx__log(HX__LOG_INFO, "%s: memory is short; copies that stay there have at most %zu bytes now", d->name, x->most);
+  const size_t stays = x->bytes / SHORT_PART;
+  if (x->bytes > d->memory_bytes / CAUSE_PART) {
+    x->most = stays;
+    x->most_until_ns = hx__now_ns() + HX__SHORTAGE_NS;
+  }
+  while (x->bytes > stays && make_room(m, d)) continue;
+  hx__log(HX__LOG_INFO, "%s: memory is short; %zu bytes of copies stay there", d->name, x->bytes);
   hx__unlock(&m->lock);
 }
 
