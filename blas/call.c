@@ -90,7 +90,6 @@ static void read_settings(void) {
   settings.is_fixed = none || all || read_least(&fixed);
   settings.cpu_alone = !devices && !all; /* With a share, hx says that there is no device. */
   settings.counts_threads = *value_of("HX_THREADS");
-  hx__openblas_find();
   pthread_atfork(NULL, NULL, note_fork); /* if there is no memory for it, a child computes with one thread */
   for (int r = 0; r < HX__BLAS_ROUTINES; r++) {
     const uint64_t usual = devices ? thresholds[r].beside_devices : thresholds[r].cpu_alone;

@@ -5,9 +5,6 @@
 
 #include <stdbool.h>
 
-/* Looks up OpenBLAS's functions. Called once, before the others. */
-void hx__openblas_find(void);
-
 /* The threads that OpenBLAS may use now (OPENBLAS_NUM_THREADS, openblas_set_num_threads); 0: it is another BLAS. */
 int hx__openblas_threads(void);
 
