@@ -225,7 +225,8 @@ static void set_order(coder *c) {
   }
 }
 
-/* As the text has them: a value that is used far apart is not computed before all that comes between. */
+/* The order of the list. Depth first, a value that is used in two distant places may wait in a temporary while all that
+ * is between them is computed, so that a text may need too many. */
 static void set_list_order(coder *c) {
   for (unsigned v = 0; v < c->e->count; v++)
     if (!is_leaf(c, v)) append(c, v);
@@ -388,6 +389,7 @@ static const char *code_of(const hx__expr *e, hx__expr_code *out, bool in_list_o
   return c.exceeded;
 }
 
+/* What exceeds a limit depth first is tried in the order of the list. */
 const char *hx__expr_code_of(const hx__expr *e, hx__expr_code *out) {
   return code_of(e, out, false) ? code_of(e, out, true) : NULL;
 }

@@ -40,8 +40,8 @@ INLINED v_u32 expr_SQRT_F(v_u32 x) {
 #endif
 }
 
-/* In whole numbers, in the direction of an immediate, which counts instead of the thread's own: SSE2 has no such
- * instruction. NaNs stay NaNs, and infinities what they are; a result 0 has the sign of x. */
+/* Rounds to whole numbers. The direction is part of the instruction, so the thread's rounding mode does not matter.
+ * NaNs and infinities stay what they are, and a result 0 has the sign of x. SSE2 has no such instruction. */
 #if HX__V_BYTES == 64
 #define F_WHOLE(x, direction) ((v_u32)_mm512_roundscale_ps((__m512)(x), (direction) | _MM_FROUND_NO_EXC))
 #elif HX__V_BYTES == 32

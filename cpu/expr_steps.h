@@ -192,9 +192,9 @@ static step_fn *const step_functions[HX__STEP_OPS][HX__FORMS] = {
     [HX__STEP_END_I] = {[HX__FORM_A] = step_END_I_A},
 };
 
-/* What the steps of one call need. Temporaries are counted from the end, so that those in use and the steps in use lie
- * side by side: a load waits for a store to an address that differs from its own by a multiple of 4096, and there is
- * none while both are shorter than that together. */
+/* What the steps of one call need. A load may have to wait for an earlier store to an address that differs from its own
+ * by a multiple of 4096 bytes. So temporaries are counted from the end: those in use and the steps in use are then next
+ * to each other, and while both together are shorter than 4096 bytes, no two addresses differ so. */
 typedef struct step_frame {
   char temporaries[HX__EXPR_TEMPORARIES * STEP_BYTES];
   step steps[HX__EXPR_STEPS];

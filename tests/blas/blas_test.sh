@@ -99,6 +99,7 @@ for parallel in 1 2 0; do
   by_whom "HXBLAS_LIB=$stub" "STUB_PARALLEL=$parallel" "$threads" "$stub" "$parallel"
   by_whom "HXBLAS_LIB=$stub" "STUB_PARALLEL=$parallel" "$pocl" HX_DEVICES=cpu,pocl "$threads" "$stub" "$parallel" device
 done
+by_whom "HXBLAS_LIB=$stub" STUB_PARALLEL=1 HXBLAS_MIN=0 OMP_NUM_THREADS=2 "$threads" "$stub" 1 all
 
 # The program's own handlers of wrong arguments, whatever is covered.
 for library in libblas.so.3 libopenblas.so.0; do

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Calls over stub.c, which is the covered BLAS (HXBLAS_LIB), if only the CPU is there, and if there is a device. For
- * each it prints "hx" or "forwarded": what the line of the call at HX_LOG=info must say. Checks how many threads the
- * process has. threads STUB PARALLEL [device] */
+ * Calls over stub.c, which is the covered BLAS (HXBLAS_LIB), if only the CPU is there, if there is a device, and if
+ * HXBLAS_MIN=0 has hx compute all of them (then OMP_NUM_THREADS is 2). For each it prints "hx" or "forwarded": what the
+ * line of the call at HX_LOG=info must say. Checks how many threads the process has.
+ *     threads STUB PARALLEL [device|all]  */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,13 +75,15 @@ int main(int argc, char **argv) {
   memcpy(&set, &address, sizeof set);
   a = calloc(CELLS, sizeof *a), b = calloc(CELLS, sizeof *b), c = calloc(CELLS, sizeof *c);
   if (!set || !a || !b || !c) return 1;
-  const int pthreads = atoi(argv[2]) == 1, device = argc == 4;
+  const int device = argc == 4 && strcmp(argv[3], "device") == 0, all = argc == 4 && !device;
+  const int pthreads = atoi(argv[2]) == 1 && !all;
   set(1); /* hx uses one thread, too */
   product("hx"), sum("hx"), batch("hx");
   if (!device) expect_threads(1, "one thread of OpenBLAS");
   set(2);
   product(pthreads && !device ? "forwarded" : "hx"), sum("hx");
   if (pthreads && !device) expect_threads(1, "a pool of OpenBLAS");
+  if (all && threads_now() < 2) fprintf(stderr, "threads: HXBLAS_MIN: a product by one thread\n"), failed = 1;
   batch("hx");
   in_child(pthreads ? "forwarded" : "hx");
   set(1);

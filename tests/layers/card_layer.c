@@ -3,17 +3,14 @@
  * (programs by row and layout, cached ones, plans, copies, joins) runs without one. Kernels are built without PTX,
  * which changes only the ring of tiles, and without optimization, which takes PoCL minutes. Rows that need PTX, the
  * largest tiles, whose self-tests take minutes, too, and reductions do not build. */
-#include "tests/layers/layer.h"
+#include "tests/layers/card.h"
 
 #define VENDOR_NVIDIA 0x10deu
 
 static cl_int CL_API_CALL device_info(cl_device_id device, cl_device_info what, size_t size, void *value,
                                       size_t *size_out) {
-  const cl_int code = next.clGetDeviceInfo(device, what, size, value, size_out);
-  if (code != CL_SUCCESS || !value) return code;
-  if (what == CL_DEVICE_VENDOR_ID) *(cl_uint *)value = VENDOR_NVIDIA;
-  if (what == CL_DEVICE_TYPE) *(cl_device_type *)value = CL_DEVICE_TYPE_GPU;
-  if (what == CL_DEVICE_HOST_UNIFIED_MEMORY) *(cl_bool *)value = CL_FALSE;
+  const cl_int code = card_info(device, what, size, value, size_out);
+  if (code == CL_SUCCESS && value && what == CL_DEVICE_VENDOR_ID) *(cl_uint *)value = VENDOR_NVIDIA;
   return code;
 }
 

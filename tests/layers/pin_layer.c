@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <time.h>
 
-#include "tests/layers/layer.h"
+#include "tests/layers/card.h"
 #include "tests/layers/pin_layer.h"
 
 #define LEAST_BYTES ((size_t)1 << 20)
@@ -23,15 +23,6 @@ typedef struct pin {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pin pins[PINS];
-
-static cl_int CL_API_CALL device_info(cl_device_id device, cl_device_info what, size_t size, void *value,
-                                      size_t *size_out) {
-  const cl_int code = next.clGetDeviceInfo(device, what, size, value, size_out);
-  if (code != CL_SUCCESS || !value) return code;
-  if (what == CL_DEVICE_TYPE) *(cl_device_type *)value = CL_DEVICE_TYPE_GPU;
-  if (what == CL_DEVICE_HOST_UNIFIED_MEMORY) *(cl_bool *)value = CL_FALSE;
-  return code;
-}
 
 static cl_mem CL_API_CALL create_buffer(cl_context context, cl_mem_flags flags, size_t size, void *host, cl_int *err) {
   const bool own_block = flags & CL_MEM_READ_WRITE; /* of hx: it is written, too */
@@ -131,7 +122,7 @@ static cl_int CL_API_CALL write_rect(cl_command_queue queue, cl_mem mem, cl_bool
 static const char *layer_name(void) { return "hx pins"; }
 
 static void layer_fill(void) {
-  mine.clGetDeviceInfo = device_info;
+  mine.clGetDeviceInfo = card_info;
   mine.clCreateBuffer = create_buffer;
   mine.clReleaseMemObject = release_mem;
   mine.clEnqueueWriteBuffer = write_buffer;

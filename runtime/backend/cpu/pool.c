@@ -14,7 +14,7 @@
 #include "runtime/base/thread.h"
 #include "runtime/topo/topo.h"
 
-#define FIRST_CALLS 16u /* of a thread, of which only large tasks start a pool */
+#define FIRST_CALLS 16u /* Before so many calls that could use a pool, only a large task of a thread starts one. */
 
 /* Threads that calls of this process use now. Concurrent callers share the cores. */
 static _Atomic unsigned busy_threads;

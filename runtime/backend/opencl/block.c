@@ -15,9 +15,9 @@ static void *svm_alloc(hx__cl_device *d, size_t bytes, hx__memory_mode mode) {
  * page more than needed. */
 static void *to_page(void *p) { return (void *)(((uintptr_t)p + HX__CL_PAGE - 1) & ~(uintptr_t)(HX__CL_PAGE - 1)); }
 
-/* The queue on which blocks are mapped, because hx_alloc is called outside any stream. There is one for all of them,
- * because a driver may have a thread and megabytes for each queue, and it is kept, so that no call that frees a block
- * can fail. NULL: it cannot be created. */
+/* The queue on which blocks of coarse-grained SVM are mapped, because hx_alloc is called outside any stream. There is
+ * one for all of them, because a driver may have a thread and megabytes for each queue, and it is kept, so that no call
+ * that frees a block can fail. NULL: it cannot be created. */
 static cl_command_queue queue_of_blocks(hx__cl_device *d) {
   cl_int code;
   cl_command_queue known = atomic_load(&d->blocks);
@@ -29,9 +29,9 @@ static cl_command_queue queue_of_blocks(hx__cl_device *d) {
 }
 
 /* Mode copy: pages of the host that the driver pins for as long as a buffer over them exists. No kernel uses it, and
- * the device only copies between these pages and another buffer. A buffer that the driver allocates itself
- * (CL_MEM_ALLOC_HOST_PTR) is no faster, but takes as much memory of an NVIDIA card, too, and ten times as long to
- * create (docs/measurements/memory-card.tsv). */
+ * the device only copies between these pages and another buffer. Buffers that the driver allocates itself
+ * (CL_MEM_ALLOC_HOST_PTR) are no faster. On an NVIDIA card each of them also takes as much of the card's memory, and
+ * takes ten times as long to create (docs/measurements/memory-card.tsv). */
 static void *pinned_alloc(hx__cl_device *d, hx__cl_block *b) {
   cl_int code;
   b->bytes = (b->bytes - 1) & ~(size_t)(HX__CL_PAGE - 1); /* whole pages, without the one for alignment */
