@@ -16,6 +16,7 @@
 #include "runtime/base/environment.h"
 #include "runtime/base/log.h"
 #include "runtime/base/address_space.h"
+#include "runtime/base/thread.h"
 #include "runtime/topo/cgroup.h"
 
 #define ROOM_BYTES ((size_t)16 << 20) /* hwloc uses 132 KiB on a machine with two cores */
@@ -126,10 +127,11 @@ bool hx__topo_has_affinity(void) {
   return syscall(SYS_sched_getaffinity, 0, sizeof set, set) > 0;
 }
 
-/* Whether hwloc's data describe this machine (and not that of HWLOC_XMLFILE). True also if hwloc is not used. */
+/* Whether hwloc's data describe this machine (and not that of HWLOC_XMLFILE). True also if hwloc is not used: in a
+ * child that was forked while another thread asked hwloc, a lock of hwloc stays taken. */
 static bool ask_hwloc(hx__topo *out) {
   hwloc_topology_t t;
-  if (hx__is_secure_process()) return true;
+  if (hx__is_secure_process() || hx__in_forked_child()) return true;
   const bool room = hx__address_space_available(ROOM_BYTES); /* hwloc crashes if one of its allocations fails */
   if (!room || !hx__topo_has_affinity()) {
     hx__log(HX__LOG_INFO, "%s: cores and caches are what the system says without hwloc",
@@ -190,6 +192,7 @@ static void limit_kinds(hx__topo *out) {
 }
 
 static void find_topology(void) {
+  topo = (hx__topo){0}; /* A thread of the parent may have filled in some of it when this process was forked. */
   const bool here = ask_hwloc(&topo);
   fill_gaps(&topo);
   const double quota = here ? hx__cgroup_cpus("") : 0;
