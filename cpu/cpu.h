@@ -15,6 +15,15 @@
 #include "runtime/base/gemm.h"
 #include "runtime/base/slot.h"
 
+/* A core takes a load for one of what it has just stored if their addresses differ by a multiple of 4 KB, and waits. So
+ * sums that are loaded and stored again and again lie half a page from the rows that are added to them. Returns such a
+ * place in `room`, which is aligned to a cache line and has HX__PAGE bytes more than are needed there:
+ * docs/measurements/cpu-rows-alias.tsv. */
+#define HX__PAGE ((size_t)4096)
+static inline void *hx__half_a_page_from(void *room, const void *rows) {
+  return (char *)room + ((uintptr_t)rows - (uintptr_t)room + HX__PAGE / 2) % HX__PAGE / 64 * 64;
+}
+
 /* From which level of the memory hierarchy a reduction reads, by the bytes of all that it reads.
  *   HX__IN_L2   perhaps the second cache. Iterations are long and so few that their end is predicted: a misprediction
  *               stops the loads of the next leaf (Zen 4: 2 to 10 % of a leaf).

@@ -5,6 +5,7 @@
 #ifndef HX_CPU_GEMM_ROWS_H
 #define HX_CPU_GEMM_ROWS_H
 
+#include "cpu/cpu.h"
 #include "cpu/gemm_bands.h"
 #include "cpu/gemm_dots.h"
 #include "cpu/gemm_pack.h"
@@ -13,7 +14,9 @@
 
 #define GEMM_ROWS_SUMS ((size_t)4096) /* floats of a block of sums */
 #define ROWS_DEPTH ((size_t)8)        /* rows of B that rows_step_many adds at a time */
-#define GEMM_ROWS_NEAR ((size_t)4096) /* floats of scratch on the stack of a small call */
+#define GEMM_ROWS_NEAR ((size_t)4096) /* floats of scratch on the stack of a small call, without gaps */
+#define GEMM_ROWS_GAP ((size_t)16)    /* floats, a cache line */
+#define GEMM_ROWS_GAPS (2 * GEMM_ROWS_SHARED * GEMM_ROWS_GAP + HX__PAGE / sizeof(float)) /* in all of the scratch */
 
 /* Adds `depth` rows of B: sums(i,j) = fma(a(i,q), b(q,j), sums(i,j)) for ascending q. Rows of sums consist of full
  * vectors. */
@@ -104,10 +107,13 @@ static void rows_sum(size_t m, const float *a, size_t a_rs, size_t a_cs, const f
   }
 }
 
+/* The distance of rows of sums: not all in the same sets of L1 (hx__half_a_page_from). */
+GEMM_INLINE size_t rows_sums_apart(size_t columns) { return columns % 512 ? columns : columns + GEMM_ROWS_GAP; }
+
 static size_t rows_scratch_floats(size_t m, size_t n, size_t k) {
   const size_t columns = m > n ? m : n; /* after transposing, either may be the columns */
   return 2 * least(GEMM_ROWS_SUMS, GEMM_ROWS_SHARED * round_up(least(columns, GEMM_ROWS_SUMS), GEMM_VL)) +
-         GEMM_NR * least(k, HX__PANEL);
+         GEMM_ROWS_GAPS + GEMM_NR * least(k, HX__PANEL);
 }
 
 /* A tile would read a line or two of a row of B and go on to the next row. If these share sets of the caches, what was
@@ -130,10 +136,10 @@ static void gemm_rows(const hx__gemm *g, float *scratch) {
   const size_t a_rs = swap ? g->b_cs : g->a_rs, a_cs = swap ? g->b_rs : g->a_cs;
   const size_t b_rs = swap ? g->a_cs : g->b_rs, b_cs = swap ? g->a_rs : g->b_cs;
   const size_t c_cs = swap ? g->ldc : 1, columns = GEMM_ROWS_SUMS / m / GEMM_VL * GEMM_VL;
-  const size_t lds = least(columns, round_up(n, GEMM_VL));
+  const size_t lds = rows_sums_apart(least(columns, round_up(n, GEMM_VL)));
   const hx__locality reach =
       dots_reach(least(SIZE_MAX / sizeof *b / g->k, g->full_extent > n ? g->full_extent : n) * g->k);
-  float *const sums = scratch, *const panel = sums + m * lds, *const strip = panel + m * lds;
+  float *const sums = hx__half_a_page_from(scratch, b), *const panel = sums + m * lds, *const strip = panel + m * lds;
   for (size_t j = 0; j < n; j += columns) {
     const size_t nb = least(columns, n - j);
     if (b_rs == 1 && b_cs != 1) dots_sum(m, a, a_rs, a_cs, b + j * b_cs, b_cs, nb, g->k, reach, sums, lds);
@@ -166,7 +172,7 @@ static bool rows_near(const hx__gemm *g) {
 }
 
 static __attribute__((noinline)) void gemm_rows_near(const hx__gemm *g) {
-  float scratch[GEMM_ROWS_NEAR] __attribute__((aligned(64)));
+  float scratch[GEMM_ROWS_NEAR + GEMM_ROWS_GAPS] __attribute__((aligned(64)));
   gemm_rows(g, scratch);
 }
 

@@ -214,9 +214,9 @@ hx__locality hx__cpu_locality(const hx__stream *base, const hx__work *w) {
 
 static __attribute__((noinline)) void compute_lines_on_stack(hx__lines_place *place, const hx__work *w, hx__chunk chunk,
                                                              uint64_t *slots) {
-  _Alignas(CACHE_LINE) unsigned char on_stack[HX__LEAST_COLUMNS_SCRATCH];
-  place->scratch = on_stack;
-  place->scratch_bytes = sizeof on_stack;
+  _Alignas(CACHE_LINE) unsigned char on_stack[HX__LEAST_COLUMNS_SCRATCH + HX__PAGE];
+  place->scratch = hx__half_a_page_from(on_stack, place->x);
+  place->scratch_bytes = HX__LEAST_COLUMNS_SCRATCH;
   hx__compute_lines(place, w, chunk, slots);
   place->scratch = NULL; /* It ends here, and the caller's place does not. */
 }
@@ -229,12 +229,12 @@ static bool wants_heap(const hx__request *request) {
 /* If there is no memory, what fits on the stack is enough, but slower. */
 static void compute_lines(cpu_stream *stream, const hx__request *request, hx__chunk chunk) {
   const hx__work *const w = request->work;
-  scratch *const s = wants_heap(request) ? take_scratch(stream, HX__COLUMNS_SCRATCH) : NULL;
+  scratch *const s = wants_heap(request) ? take_scratch(stream, HX__COLUMNS_SCRATCH + HX__PAGE) : NULL;
   hx__lines_place place = {.kernels = stream->kernels,
                            .x = w->fields->x,
                            .y = w->fields->y,
                            .reach = hx__cpu_locality(&stream->base, w),
-                           .scratch = s ? s->p : NULL,
+                           .scratch = s ? hx__half_a_page_from(s->p, w->fields->x) : NULL,
                            .scratch_bytes = HX__COLUMNS_SCRATCH};
   uint64_t *const slots = request->slots + hx__first_slot(w, chunk.first);
   if (s) {
