@@ -103,5 +103,6 @@ void hx__plan_make(const hx__plan_snapshot *s, hx__plan *plan, hx__decision *dec
     plan_by_share(s, plan);
   plan->cpu_works = plan->cpu_works || plan->devices == 0;
   plan->cpu_by_panels = hx__shares_by_panels(s->work, plan->threads);
+  plan->cpu_parts_of_k = hx__parts_of_k(s->work, plan->threads);
   make_keys(&s->key, plan);
 }

@@ -32,6 +32,7 @@ typedef struct hx__plan {
   unsigned threads;         /* of the CPU's part */
   bool cpu_works;           /* false: the CPU only does what devices give back */
   bool cpu_by_panels;       /* the CPU's part, if it has the task for itself: by panels of k (run/panels.c) */
+  unsigned cpu_parts_of_k;  /* the same: parts of k, by parts of the slices (run/panel_grid.c); 1: by slices alone */
   bool mandatory;           /* it is an error if a device gives a chunk back */
   bool wait_for_device;     /* numeric share: waits for a device that another call uses */
   bool measure;             /* read the clock and learn */

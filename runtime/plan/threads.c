@@ -97,3 +97,35 @@ bool hx__shares_by_panels(const hx__work *w, unsigned threads) {
   const size_t panels = (g->k + HX__PANEL - 1) / HX__PANEL;
   return panels >= HX__LONG_K / HX__PANEL && panels >= threads;
 }
+
+/* Products with so few rows, or columns, whose k is cut if a thread's part of the long side of C would have fewer than
+ * `wanted` elements: docs/measurements/cpu-parts-of-k.tsv. */
+typedef struct few_rows {
+  size_t most;
+  unsigned threads; /* at least */
+  size_t wanted;
+} few_rows;
+static const few_rows cut_along_k[] = {{4, 2, 1024}, {8, 2, 224}, {16, 12, 224}};
+
+#define MOST_SUMS ((size_t)1 << 20) /* floats of all panels of C: 4 MiB */
+#define LEAST_EVEN 7u               /* eighths of the longest part of k that the average part has, at least */
+
+/* Whether whole panels can be shared out so evenly. */
+static bool is_even(size_t k, size_t panels, size_t parts) {
+  const size_t longest = (panels + parts - 1) / parts * HX__PANEL;
+  return 8 * (k / parts) >= LEAST_EVEN * longest;
+}
+
+unsigned hx__parts_of_k(const hx__work *w, unsigned threads) {
+  const hx__gemm *const g = &w->gemm;
+  const size_t few = w->by_columns ? g->m : g->n, panels = (g->k + HX__PANEL - 1) / HX__PANEL;
+  const bool contiguous = w->by_columns ? g->b_cs == 1 : g->a_rs == 1;
+  if (!w->matmul || w->by_products || !contiguous || panels < 2 || few == 0 || g->alpha == 0) return 1;
+  const few_rows *row = cut_along_k, *const end = row + sizeof cut_along_k / sizeof *row;
+  while (row < end && few > row->most) row++;
+  if (row == end || threads < row->threads || w->slices > MOST_SUMS / few / panels) return 1;
+  unsigned parts = 1;
+  for (unsigned p = 2; p <= threads && p <= panels && w->slices * parts < row->wanted * threads; p++)
+    if (threads % p == 0 && is_even(g->k, panels, p)) parts = p;
+  return parts;
+}

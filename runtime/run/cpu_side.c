@@ -197,7 +197,7 @@ static void cut_into_parts(hx__run_state *run) {
 }
 
 void hx__cpu_side(hx__run_state *run) {
-  if (hx__cpu_panels(run)) return;
+  if (hx__cpu_panels(run) || hx__cpu_panel_grid(run)) return;
   run->cpu.notes_ends = choose_parts(run);
   const uint64_t from_ns = run->cpu.notes_ends ? hx__now_ns() : 0;
   run->cpu.packed = pack_ahead(run);

@@ -92,6 +92,9 @@ void hx__redo_overdue(hx__run_state *run);
 /* Computes a small product with a long k by the pool, its panels in parallel. False if it is no such product or there
  * is no memory for slots. */
 bool hx__cpu_panels(hx__run_state *run);
+/* Computes a product with few rows or columns by the pool, cut along k and along its long side. False if that does not
+ * pay or there is no memory for the sums of panels. */
+bool hx__cpu_panel_grid(hx__run_state *run);
 /* Traces a chunk that `threads` threads computed together, from from_ns until now. */
 void hx__trace_cpu(const hx__run_state *run, uint64_t from_ns, hx__chunk chunk, uint64_t units, unsigned threads);
 

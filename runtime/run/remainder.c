@@ -14,8 +14,7 @@
 #define LEAST_CROSS_GRAINS 4u  /* of a block, which packs its own slices whatever its width */
 #define READ_UNITS 16.0        /* multiply-adds in the time in which an element comes from the last cache */
 
-/* Part i of an extent. Parts begin at multiples of the grain; the last one is as long as a grain at least. */
-static hx__chunk part_of(size_t extent, size_t grain, size_t parts, size_t i) {
+hx__chunk hx__part_in_grains(size_t extent, size_t grain, size_t parts, size_t i) {
   const size_t grains = extent / grain, from = grains * i / parts * grain;
   return (hx__chunk){from, (i + 1 == parts ? extent : grains * (i + 1) / parts * grain) - from};
 }
@@ -102,8 +101,8 @@ bool hx__remainder_next(hx__remainder *t, const hx__work *w, hx__chunk *chunk, h
   if (t->blocks == 0) return false;
   const size_t at = atomic_fetch_add_explicit(&t->next, 1, memory_order_relaxed);
   if (at >= t->blocks) return false;
-  *chunk = part_of(t->slices.count, t->grain, t->down, at / t->across);
+  *chunk = hx__part_in_grains(t->slices.count, t->grain, t->down, at / t->across);
   chunk->first += t->slices.first;
-  *cross = part_of(hx__work_cross_extent(w), t->cross_grain, t->across, at % t->across);
+  *cross = hx__part_in_grains(hx__work_cross_extent(w), t->cross_grain, t->across, at % t->across);
   return true;
 }
