@@ -96,10 +96,10 @@ GEMM_INLINE void dots_panels(const dots_shape s, const float *a, size_t a_rs, si
   for (; p < k; p++, a += a_cs) {
     GEMM_UNROLL for (size_t c = 0; c < s.panels * s.vectors; c++) {
       const size_t first = c % s.vectors * (GEMM_VL / 4), z = c / s.vectors * HX__PANEL;
-      float x[GEMM_VL];
-      for (size_t w = 0; w < GEMM_VL; w++) x[w] = quad[first + w / 4][w % 4 * ld + z];
+      vf x = {0};
+      GEMM_UNROLL for (size_t w = 0; w < GEMM_VL; w++) x[w] = quad[first + w / 4][w % 4 * ld + z];
       GEMM_UNROLL for (size_t i = 0; i < s.m; i++) {
-        acc[c][i] = vf_fma(vf_set1(a[i * a_rs + z * a_cs]), vf_load(x), acc[c][i]);
+        acc[c][i] = vf_fma(vf_set1(a[i * a_rs + z * a_cs]), x, acc[c][i]);
       }
     }
     GEMM_UNROLL for (size_t g = 0; g < quads; g++) quad[g]++;
@@ -169,10 +169,9 @@ GEMM_INLINE void dots_few_rows(const size_t m, const float *a, size_t a_rs, size
       }
     }
     for (; q < end; q++) {
-      float last[GEMM_VL];
-      for (size_t w = 0; w < GEMM_VL; w++) last[w] = column[w][q];
-      GEMM_UNROLL for (size_t i = 0; i < m; i++) acc[i] =
-          vf_fma(vf_set1(a[i * a_rs + q * a_cs]), vf_load(last), acc[i]);
+      vf last = {0};
+      GEMM_UNROLL for (size_t w = 0; w < GEMM_VL; w++) last[w] = column[w][q];
+      GEMM_UNROLL for (size_t i = 0; i < m; i++) acc[i] = vf_fma(vf_set1(a[i * a_rs + q * a_cs]), last, acc[i]);
     }
     GEMM_UNROLL for (size_t i = 0; i < m; i++) {
       vf_store(sums + i * lds, p ? vf_load(sums + i * lds) + acc[i] : acc[i]);

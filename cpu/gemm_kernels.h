@@ -148,8 +148,16 @@ static bool strip_takes(const hx__gemm *g) {
   return g->m <= HX__STRIP_UNITS && g->n <= HX__STRIP_UNITS && g->m * g->n * g->k <= HX__STRIP_UNITS;
 }
 
+/* Whether C is tall with two to four columns and k is so short that it takes longer to turn rows of A than to compute
+ * with vectors that are mostly empty: docs/measurements/cpu-tall-short.tsv. Masks cost more without AVX-512. */
+static bool is_tall_and_short(const hx__gemm *g) {
+  return HX__V_BYTES == 64 && g->n > 1 && g->n <= GEMM_ROWS && g->m > GEMM_ROWS && g->a_rs != 1 &&
+         g->k <= HX__TALL_K * (g->n - 1);
+}
+
 /* Products of one panel whose tiles read A in place, and B, or a strip of it. */
 static bool direct_takes(const hx__gemm *g) {
+  if (is_tall_and_short(g)) return true;
   if (g->b_cs != 1) return strip_takes(g);
   return g->k <= HX__PANEL && g->m <= HX__IN_PLACE_UNITS && g->n <= HX__IN_PLACE_UNITS &&
          g->m * g->n * g->k <= HX__IN_PLACE_UNITS;
@@ -231,6 +239,7 @@ static void gemm_tiny(const hx__gemm *g) {
 /* Whether gemm_rows computes this product of few rows or columns faster than gemm_direct. */
 static bool rows_beat_direct(const hx__gemm *g) {
   const bool packs = g->b_cs != 1;
+  if (is_tall_and_short(g)) return false;
   if (!rows_takes(g) || !direct_takes(g) || (packs && rows_swaps(g))) return rows_takes(g);
   if (!packs && g->m > 1 && g->m <= GEMM_ROWS && g->n <= HX__FEW_ROWS_COLUMNS * g->m) return false;
   return g->m * g->n * g->k > (g->n == 1 ? HX__ONE_COLUMN_UNITS : packs ? HX__FEW_PACKED_UNITS : HX__FEW_UNITS);

@@ -21,6 +21,8 @@
 #define HX__FEW_PACKED_UNITS ((size_t)512)
 /* The same for products with one column. */
 #define HX__ONE_COLUMN_UNITS ((size_t)256)
+/* The k, for each column of C but the first, up to which tiles compute tall products of two to four columns. */
+#define HX__TALL_K ((size_t)7)
 /* m*n*k up to which reading B in place is faster than packing it. */
 #define HX__IN_PLACE_UNITS ((size_t)160 * 160 * 160)
 /* If the rows of B are not contiguous, B is packed on the stack, a strip at a time, up to this m*n*k. */
