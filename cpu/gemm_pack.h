@@ -38,12 +38,15 @@ GEMM_INLINE void transpose_quads(vf x[4]) {
 #endif
 }
 
-/* Loads four floats from each of the rows r, r + 4, r + 8, ... into one vector. */
+/* Loads four floats from each of the rows r, r + 4, r + 8, ... into one vector. Intel's cores have one port for
+ * shuffles, to which an insertion into 512 bits goes, and two for masked loads; Zen 4 inserts into 256 bits at twice
+ * the rate. */
 GEMM_INLINE vf load_quads(const float *const row[], size_t r, size_t p) {
 #if HX__V_BYTES == 64
-  const __m512 low = _mm512_castps128_ps512(_mm_loadu_ps(row[r] + p));
-  const __m512 two = _mm512_insertf32x4(low, _mm_loadu_ps(row[r + 4] + p), 1);
-  return _mm512_insertf32x4(_mm512_insertf32x4(two, _mm_loadu_ps(row[r + 8] + p), 2), _mm_loadu_ps(row[r + 12] + p), 3);
+  const __m256 one = _mm256_castps128_ps256(_mm_loadu_ps(row[r] + p));
+  const __m512 two = _mm512_castps256_ps512(_mm256_insertf128_ps(one, _mm_loadu_ps(row[r + 4] + p), 1));
+  const __m512 three = _mm512_mask_broadcast_f32x4(two, 0x0f00, _mm_loadu_ps(row[r + 8] + p));
+  return _mm512_mask_broadcast_f32x4(three, 0xf000, _mm_loadu_ps(row[r + 12] + p));
 #elif HX__V_BYTES == 32
   return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(row[r] + p)), _mm_loadu_ps(row[r + 4] + p), 1);
 #else
