@@ -22,7 +22,7 @@ typedef struct coder {
   bool is_mask[HX__EXPR_VALUES];      /* all ones or 0, where the value is 1 or 0 */
   bool joined[HX__EXPR_VALUES];       /* a product or comparison that is computed by the operation that uses it */
   uint8_t temporary[HX__EXPR_VALUES]; /* where a value has been saved */
-  bool taken[HX__EXPR_TEMPORARIES];
+  bool taken[HX__EXPR_GROUPS];
   const char *exceeded; /* the first limit that was; NULL: none */
 } coder;
 
@@ -34,14 +34,15 @@ static hx__expr_operand operand_of(const coder *c, unsigned v) {
   const hx__expr_value *const value = &c->e->value[v];
   static const uint8_t place[] = {[HX__EXPR_CONSTANT] = HX__PLACE_VALUE,
                                   [HX__EXPR_INPUT] = HX__PLACE_INPUT,
+                                  [HX__EXPR_ROW] = HX__PLACE_ROW,
                                   [HX__EXPR_PARAMETER] = HX__PLACE_PARAMETER};
   if (is_leaf(c, v))
     return (hx__expr_operand){.place = place[value->op], .index = (uint8_t)value->arg[0], .bits = value->bits};
   return (hx__expr_operand){.place = HX__PLACE_TEMPORARY, .index = c->temporary[v]};
 }
 
-/* Whether it is one value for all elements. */
-static bool is_single(hx__expr_operand o) { return o.place == HX__PLACE_VALUE || o.place == HX__PLACE_PARAMETER; }
+/* Whether it is one value for all elements, or at least for those of a row. */
+static bool is_single(hx__expr_operand o) { return o.place >= HX__PLACE_ROW; }
 
 static void exceed(coder *c, const char *limit) {
   if (!c->exceeded) c->exceeded = limit;
@@ -134,13 +135,14 @@ static void code_product_and_sum(coder *c, unsigned a, unsigned b, unsigned adde
 
 /* Counts a use of a value. */
 static void use(coder *c, unsigned v) {
-  if (--c->uses[v] == 0 && !is_leaf(c, v) && c->temporary[v] < HX__EXPR_TEMPORARIES) c->taken[c->temporary[v]] = false;
+  if (--c->uses[v] == 0 && !is_leaf(c, v) && c->temporary[v] < HX__EXPR_GROUPS) c->taken[c->temporary[v]] = false;
 }
 
 static void save(coder *c, unsigned v) {
+  const unsigned most = HX__EXPR_TEMPORARIES + c->e->row_inputs;
   uint8_t t = 0;
-  while (t < HX__EXPR_TEMPORARIES && c->taken[t]) t++;
-  if (t == HX__EXPR_TEMPORARIES)
+  while (t < most && c->taken[t]) t++;
+  if (t == most)
     exceed(c, AS_TEXT(HX__EXPR_TEMPORARIES) " intermediate results at the same time");
   else
     c->taken[t] = true;
@@ -369,7 +371,10 @@ static const char *code_of(const hx__expr *e, hx__expr_code *out, bool in_list_o
   coder c = {.e = e, .code = out, .accumulator = NONE};
   out->steps = 0;
   out->inputs = e->inputs;
-  memset(c.temporary, HX__EXPR_TEMPORARIES, sizeof c.temporary);
+  out->row_inputs = e->row_inputs;
+  memcpy(out->per_row, e->per_row, sizeof out->per_row);
+  memcpy(c.taken, e->per_row, sizeof e->per_row); /* groups of their own: HX__EXPR_GROUPS */
+  memset(c.temporary, HX__EXPR_GROUPS, sizeof c.temporary);
   for (unsigned v = 0; v < e->count; v++)
     for (unsigned i = 0; i < hx__expr_operands((hx__expr_op)e->value[v].op); i++) c.uses[e->value[v].arg[i]]++;
   set_masks(&c);

@@ -7,7 +7,7 @@
 #ifndef HX_CPU_ISA_TABLE_H
 #define HX_CPU_ISA_TABLE_H
 
-#include "cpu/expr_steps.h"
+#include "cpu/expr_rows.h"
 #include "cpu/gemm_kernels.h"
 #include "cpu/isa.h"
 #include "cpu/lines_kernels.h"

@@ -153,7 +153,7 @@ struct hx_map_args {
   size_t n;
   const hx_value *parameters;
   void *out;
-  const size_t *ld;             /* of tasks with rows; NULL: these are n elements apart */
+  const size_t *ld;             /* of tasks with rows; NULL: rows are n elements apart, and values of rows one */
   size_t rows, ld_out, nfields; /* rows, ld_out: the same; 0: one row, n elements */
   const hx_field *fields;       /* of hx_map_reduce_fields, with nfields of them; else NULL */
 };

@@ -33,7 +33,8 @@ typedef struct hx_kernel hx_kernel;
 /* What hx_compile compiles. The strings are read only during the call. */
 typedef struct hx_kernel_source {
   const char *text;       /* the expression, such as "a * x + y"; local variables may come before it */
-  const char *inputs;     /* type and name of an element of each array, such as "float x, int y"; NULL: no arrays */
+  const char *inputs;     /* type and name of an element of each array, such as "float x, int y"; NULL: no arrays. With
+                             the word row before it, "row float m", the array has one value per row (hx_map_rows) */
   const char *parameters; /* the same of values that all elements share, such as "float a"; NULL: none */
   uint64_t reserved[5];   /* zero */
 } hx_kernel_source;
@@ -58,9 +59,10 @@ HX_API hx_type hx_kernel_type(const hx_kernel *kernel);
  * A result that is NaN is stored as 0x7fc00000. inputs and parameters: as many as the source names, NULL if it names
  * none; parameters[p] has the member of the parameter's type. Both arrays have to live until the call, or with
  * hx_offload_async until that has returned. out: n elements of hx_kernel_type; it may be one of the inputs, whose
- * elements are then replaced. n == 0: HX_OK, out is not touched. HX_INVALID_ARGUMENT: kernel, out, inputs,
- * parameters or an input is NULL; an array is not aligned to 4 bytes or wraps the address space; out overlaps an input
- * but does not begin where it begins. */
+ * elements are then replaced. An input with one value per row has one value: inputs[k][0]. n == 0: HX_OK, out is not
+ * touched. HX_INVALID_ARGUMENT: kernel, out, inputs, parameters or an input is NULL; an array is not aligned to 4 bytes
+ * or wraps the address space; out overlaps an input but does not begin where it begins, or one with one value per row.
+ */
 HX_API hx_task hx_map(const hx_kernel *kernel, const void *const inputs[], size_t n, const hx_value *parameters,
                       void *out);
 
@@ -69,8 +71,16 @@ HX_API hx_task hx_map(const hx_kernel *kernel, const void *const inputs[], size_
  *       for (j = 0; j < cols; j++) out[i * ld_out + j] = f(inputs[0][i * ld[0] + j], inputs[1][i * ld[1] + j], ...);
  * ld: the elements from row to row of each input; 0: every row is the first one, as of a bias that is added to each
  * row; NULL: all are cols. ld_out: at least cols; 0: cols. ld has to live as long as inputs.
+ * An input that source->inputs declares as in "row float m" has one value for all elements of a row: row i has
+ * inputs[k][i * ld[k]]. Its ld is 1 for an array of `rows` values (also if ld is NULL), any other number for a column
+ * of a matrix, and 0 if all rows share the value. Results of hx_map_reduce_rows can be such an input, with their first
+ * member as the array, &results[0].f32, and ld = sizeof(hx_value) / sizeof(float); .i32 and .u32 are the low 32 bits of
+ * results that have 64. Softmax is three tasks:
+ *     hx_map_reduce_rows(HX_MAX, of "x", ..., m);
+ *     hx_map_reduce_rows(HX_SUM, of "expf(x - m)" with "float x, row float m", ..., s);
+ *     hx_map_rows(of "expf(x - m) / s" with "float x, row float m, row float s", ..., out, cols);
  * HX_INVALID_ARGUMENT: as for hx_map, where an array reaches from its first element to the last of its last row; an ld
- *   is less than cols and not 0; or out is an input whose ld is not ld_out. */
+ *   is less than cols and not 0, unless the input has one value per row; or out is an input whose ld is not ld_out. */
 HX_API hx_task hx_map_rows(const hx_kernel *kernel, const void *const inputs[], const size_t ld[], size_t rows,
                            size_t cols, const hx_value *parameters, void *out, size_t ld_out);
 

@@ -15,7 +15,7 @@ typedef struct node {
   kind kind;
   hx_type type;
   unsigned which; /* of an input or parameter; the row of an operator or function */
-  uint32_t bits;  /* of a literal */
+  uint32_t bits;  /* of a literal; of an input: 0 if it has one value per row, else 1 */
   struct node *kid[3];
 } node;
 
@@ -23,6 +23,7 @@ struct tree {
   uint64_t seed, drawn;
   unsigned inputs, parameters, nodes;
   hx_type input_type[TREE_INPUTS], parameter_type[TREE_PARAMETERS];
+  bool per_row[TREE_INPUTS];
   node node[TREE_NODES], *root;
   char text[16384], input_text[256], parameter_text[256];
   size_t length;
@@ -110,7 +111,7 @@ static node *draw_leaf(tree *t) {
   if (what <= 2 || !t->inputs) return draw_literal(t);
   const unsigned i = draw(t, t->inputs);
   node *const n = new_node(t, INPUT, t->input_type[i]);
-  n->which = i;
+  n->which = i, n->bits = !t->per_row[i];
   return n;
 }
 
@@ -241,11 +242,12 @@ static void put_node(tree *t, const node *n, int least) {
   if (brackets) put(t, ")");
 }
 
-static void put_list(char *text, size_t bytes, char letter, const hx_type *list, unsigned count) {
+static void put_list(char *text, size_t bytes, char letter, const hx_type *list, const bool *rows, unsigned count) {
   size_t n = 0;
   text[0] = '\0';
   for (unsigned i = 0; i < count; i++)
-    n += (size_t)snprintf(text + n, bytes - n, "%s%s %c%u", i ? ", " : "", type_text[list[i]], letter, i);
+    n += (size_t)snprintf(text + n, bytes - n, "%s%s%s %c%u", i ? ", " : "", rows && rows[i] ? "row " : "",
+                          type_text[list[i]], letter, i);
 }
 
 /* ---- values */
@@ -350,7 +352,7 @@ static value compute_unary(const node *n, value a) {
 static value compute(const node *n, const uint32_t *const inputs[], const hx_value *parameters, size_t i) {
   value kid[3] = {of_int(0), of_int(0), of_int(0)};
   for (int k = 0; k < 3 && n->kid[k]; k++) kid[k] = compute(n->kid[k], inputs, parameters, i);
-  if (n->kind == INPUT) return (value){.type = n->type, .u = inputs[n->which][i]};
+  if (n->kind == INPUT) return (value){.type = n->type, .u = inputs[n->which][n->bits * i]};
   if (n->kind == PARAMETER) return (value){.type = n->type, .u = parameters[n->which].u32};
   if (n->kind == LITERAL) return (value){.type = n->type, .u = n->bits};
   switch (n->kind) {
@@ -363,9 +365,8 @@ static value compute(const node *n, const uint32_t *const inputs[], const hx_val
     case CAST:
       return convert(kid[0], n->type);
     default:
-      break;
+      return compute_call(n, kid[0], kid[1], kid[2]);
   }
-  return compute_call(n, kid[0], kid[1], kid[2]);
 }
 
 uint32_t tree_value(const tree *t, const uint32_t *const inputs[], const hx_value *parameters, size_t i) {
@@ -373,19 +374,17 @@ uint32_t tree_value(const tree *t, const uint32_t *const inputs[], const hx_valu
   return v.type == HX_F32 && v.f != v.f ? 0x7fc00000u : v.u;
 }
 
-/* ---- trees */
-
 tree *tree_new(uint64_t seed, unsigned depth) {
   tree *const t = calloc(1, sizeof *t);
   if (!t) abort();
   t->seed = seed;
   t->inputs = draw(t, 10) ? 1 + draw(t, 3) : draw(t, TREE_INPUTS + 1);
   t->parameters = draw(t, 10) ? draw(t, 3) : draw(t, TREE_PARAMETERS + 1);
-  for (unsigned i = 0; i < t->inputs; i++) t->input_type[i] = draw_type(t);
+  for (unsigned i = 0; i < t->inputs; i++) t->input_type[i] = draw_type(t), t->per_row[i] = draw(t, 5) == 0;
   for (unsigned i = 0; i < t->parameters; i++) t->parameter_type[i] = draw_type(t);
   t->root = draw_node(t, depth);
-  put_list(t->input_text, sizeof t->input_text, 'x', t->input_type, t->inputs);
-  put_list(t->parameter_text, sizeof t->parameter_text, 'p', t->parameter_type, t->parameters);
+  put_list(t->input_text, sizeof t->input_text, 'x', t->input_type, t->per_row, t->inputs);
+  put_list(t->parameter_text, sizeof t->parameter_text, 'p', t->parameter_type, NULL, t->parameters);
   put_node(t, t->root, 0);
   return t;
 }
@@ -397,4 +396,5 @@ const char *tree_parameters(const tree *t) { return t->parameter_text; }
 unsigned tree_input_count(const tree *t) { return t->inputs; }
 unsigned tree_parameter_count(const tree *t) { return t->parameters; }
 hx_type tree_input_type(const tree *t, unsigned i) { return t->input_type[i]; }
+bool tree_input_is_per_row(const tree *t, unsigned i) { return t->per_row[i]; }
 hx_type tree_type(const tree *t) { return t->root->type; }

@@ -4,6 +4,7 @@
 #ifndef HX_TESTS_EXPR_TREE_H
 #define HX_TESTS_EXPR_TREE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,14 +22,15 @@ tree *tree_new(uint64_t seed, unsigned depth);
 void tree_free(tree *t);
 
 const char *tree_text(const tree *t);
-const char *tree_inputs(const tree *t);     /* "float x0, int x1" */
+const char *tree_inputs(const tree *t);     /* "float x0, row int x1" */
 const char *tree_parameters(const tree *t); /* the same of p0, p1 */
 unsigned tree_input_count(const tree *t);
 unsigned tree_parameter_count(const tree *t);
 hx_type tree_input_type(const tree *t, unsigned i);
+bool tree_input_is_per_row(const tree *t, unsigned i);
 hx_type tree_type(const tree *t);
 
-/* The bits of the result for element i; NaN as 0x7fc00000. */
+/* The bits of the result for element i of one row; NaN as 0x7fc00000. */
 uint32_t tree_value(const tree *t, const uint32_t *const inputs[], const hx_value *parameters, size_t i);
 
 #endif

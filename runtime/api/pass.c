@@ -31,7 +31,8 @@ static void add_array(arrays *a, const void *p) {
 
 static arrays arrays_of(const hx__work *w) {
   arrays a = {.count = 0};
-  for (unsigned i = 0; w->kernel && i < w->kernel->expr.inputs; i++) add_array(&a, w->input[i]);
+  for (unsigned i = 0; w->kernel && i < w->kernel->expr.inputs; i++)
+    if (!w->kernel->expr.per_row[i]) add_array(&a, w->input[i]);
   for (size_t f = 0; !w->kernel && f < w->nfields && a.count < HX__EXPR_INPUTS; f++) {
     add_array(&a, w->fields[f].x);
     if (w->fields[f].op == HX_DOT) add_array(&a, w->fields[f].y);
@@ -58,7 +59,7 @@ static bool stays_on_cpu(const hx_context *hx, const hx__work *w) {
 /* Whether the arrays of a reduction do not fit in the second cache, so that each task would read them again from beyond
  * it. */
 static bool is_far(const hx_context *hx, const hx__work *w) {
-  const size_t inputs = w->kernel ? w->kernel->expr.inputs : 0;
+  const size_t inputs = w->kernel ? hx__expr_element_inputs(&w->kernel->expr) : 0;
   return hx__cpu_locality(hx->table.cpu, w) != HX__IN_L2 || (inputs && w->n > NEAR_ELEMENTS / inputs);
 }
 

@@ -73,6 +73,7 @@
 typedef enum hx__expr_op {
   HX__EXPR_CONSTANT, /* bits */
   HX__EXPR_INPUT,    /* arg[0]: which one */
+  HX__EXPR_ROW,      /* an input that has one value per row */
   HX__EXPR_PARAMETER,
   HX__EXPR_OPERATIONS(HX__EXPR_ENUMERATOR) HX__EXPR_OP_COUNT
 } hx__expr_op;
@@ -91,8 +92,9 @@ typedef struct hx__expr_value {
 typedef struct hx__expr {
   hx__expr_value value[HX__EXPR_VALUES];
   unsigned count, result;
-  unsigned inputs, parameters;
+  unsigned inputs, row_inputs, parameters; /* row_inputs: how many of the inputs have one value per row */
   uint8_t input_type[HX__EXPR_INPUTS], parameter_type[HX__EXPR_PARAMETERS];
+  bool per_row[HX__EXPR_INPUTS];
 } hx__expr;
 
 /* A short name for the operations of an expression, by which measurements and programs of devices are found. */
@@ -131,6 +133,9 @@ static inline bool hx__expr_is_comparison(hx__expr_op op) {
       return false;
   }
 }
+
+/* The inputs that have an element for each element of the result. */
+static inline unsigned hx__expr_element_inputs(const hx__expr *e) { return e->inputs - e->row_inputs; }
 
 static inline hx_type hx__expr_type(const hx__expr *e) { return (hx_type)e->value[e->result].type; }
 

@@ -12,6 +12,8 @@
 
 #define HX__EXPR_STEPS 512
 #define HX__EXPR_TEMPORARIES 16 /* groups that are kept in memory at the same time */
+/* With those of inputs that have one value per row: group i has that value of input i, once for each element. */
+#define HX__EXPR_GROUPS (HX__EXPR_TEMPORARIES + HX__EXPR_INPUTS)
 
 /* What a step does: an operation of expressions, or one of these. A is the accumulator, p and q are operands. */
 typedef enum hx__expr_step_op {
@@ -31,7 +33,9 @@ typedef enum hx__expr_step_op {
 } hx__expr_step_op;
 
 /* Where operands come from: A the accumulator, M memory, K one value for all elements. Steps of one operand have A, or
- * M or K for LOAD; of two operands the first seven; of three, whose first operand is A, the last four. */
+ * M or K for LOAD; of two operands the first seven; of three, whose first operand is A, the last four. In forms of two
+ * operands that are not A, bit 1 means that the first of them is K, and bit 0 that the second is; in forms of one, bit
+ * 0 means that it is K. hx__expr_form_in_memory relies on that. */
 typedef enum hx__expr_form {
   HX__FORM_AM,
   HX__FORM_AK,
@@ -54,6 +58,7 @@ typedef enum hx__expr_place {
   HX__PLACE_NONE,
   HX__PLACE_INPUT,
   HX__PLACE_TEMPORARY,
+  HX__PLACE_ROW, /* an input that has one value per row; from here on, elements have one value together */
   HX__PLACE_VALUE,
   HX__PLACE_PARAMETER
 } hx__expr_place;
@@ -69,9 +74,17 @@ typedef struct hx__expr_step {
 } hx__expr_step;
 
 typedef struct hx__expr_code {
-  unsigned steps, inputs;
+  unsigned steps, inputs, row_inputs; /* as of the expression */
+  bool per_row[HX__EXPR_INPUTS];
   hx__expr_step step[HX__EXPR_STEPS];
 } hx__expr_code;
+
+/* The form of a step if values of HX__PLACE_ROW are in memory, once for each element of a group, because the elements
+ * belong to several rows. Otherwise they are K. */
+static inline unsigned hx__expr_form_in_memory(const hx__expr_step *s) {
+  const unsigned first = s->q.place == HX__PLACE_NONE ? 1u : 2u;
+  return s->form & ~(s->p.place == HX__PLACE_ROW ? first : 0u) & ~(s->q.place == HX__PLACE_ROW ? 1u : 0u);
+}
 
 /* A user kernel. It does not change after hx_compile. */
 struct hx_kernel {

@@ -307,6 +307,13 @@ static hx_type parse_type(parser *p) {
   return type;
 }
 
+/* Advances over the word `row` before the type of an input. */
+static bool accept_row(parser *p, hx__expr_op op) {
+  const bool is = op == HX__EXPR_INPUT && hx__source_is_word(&p->s, "row");
+  if (is) hx__source_advance(&p->s);
+  return is;
+}
+
 /* "float x, int y": the inputs or the parameters. */
 static unsigned parse_list(parser *p, const char *list, const char *text, hx__expr_op op, uint8_t *types,
                            unsigned most) {
@@ -314,12 +321,15 @@ static unsigned parse_list(parser *p, const char *list, const char *text, hx__ex
   hx__source_begin(&p->s, list, text);
   if (p->s.token.kind == TOKEN_END) return 0;
   do {
+    const bool per_row = accept_row(p, op);
     const hx_type type = parse_type(p);
     const token where = parse_new_name(p);
     if (count == most) hx__source_fail(&p->s, &where, "more than %u %s", most, list);
     if (p->s.status != HX_OK) return 0;
     types[count] = (uint8_t)type;
-    declare(p, hx__checked(p, &where, hx__expr_leaf(p->e, op, type, count)), &where, text);
+    if (per_row) p->e->per_row[count] = true, p->e->row_inputs++;
+    const unsigned v = hx__expr_leaf(p->e, per_row ? HX__EXPR_ROW : op, type, count);
+    declare(p, hx__checked(p, &where, v), &where, text);
     count++;
   } while (hx__source_accept(&p->s, ','));
   if (p->s.token.kind != TOKEN_END)

@@ -105,6 +105,7 @@ uint32_t hx__expr_fold(hx__expr_op op, uint32_t x, uint32_t y, uint32_t z) {
     CASE(SELECT, x ? y : z);
     case HX__EXPR_CONSTANT:
     case HX__EXPR_INPUT:
+    case HX__EXPR_ROW:
     case HX__EXPR_PARAMETER:
     case HX__EXPR_OP_COUNT:
       break;

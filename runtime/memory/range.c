@@ -53,10 +53,9 @@ hx__array hx__array_of(const hx__work *w, size_t index) {
                        .cols = w->trans_b ? g->k : g->n,
                        .ld = w->trans_b ? g->b_cs : g->b_rs};
   }
-  if (w->kernel) { /* an input of which every row is the first one has one */
-    const size_t ld = w->ld[index];
-    return (hx__array){
-        .p = w->input[index], .rows = ld ? w->units / w->cols : 1, .cols = w->cols, .ld = ld ? ld : w->cols};
+  if (w->kernel) {
+    const hx__matrix m = hx__input_matrix(w, index);
+    return (hx__array){.p = m.base, .rows = m.rows, .cols = m.cols, .ld = m.ld};
   }
   const hx_field *const field = &w->fields[index / 2];
   if (w->by_lines) {

@@ -68,7 +68,8 @@ static double byte_ns(const hx__device_facts *d, uint32_t placement) {
 
 /* Whether threads of the CPU copy operands into the device's staging buffers. */
 static bool is_staged(const hx__device_facts *d, const hx__work *w) {
-  const bool has_second = w->kernel ? w->kernel->expr.inputs > 1 : w->matmul || w->fields[0].op == HX_DOT;
+  const bool has_second =
+      w->kernel ? hx__expr_element_inputs(&w->kernel->expr) > 1 : w->matmul || w->fields[0].op == HX_DOT;
   return d->link_ns > 0.0 && ((w->placement & 3u) == 0 || (has_second && (w->placement >> 2 & 3u) == 0));
 }
 
@@ -78,15 +79,25 @@ typedef struct transfer {
   double once_ns, ns_per_unit;
 } transfer;
 
+/* The inputs of a user kernel and its result. The second class of placement stands for all inputs after the first that
+ * has an element for each element, and for those that have a value for each row. */
+static double map_ns_per_unit(const hx__work *w, double first_ns, double other_ns, double out_ns) {
+  double ns = w->map ? out_ns : 0.0, next_ns = first_ns;
+  for (unsigned i = 0; i < w->kernel->expr.inputs; i++) {
+    const bool per_row = w->kernel->expr.per_row[i];
+    const hx__matrix m = hx__input_matrix(w, i);
+    ns += (per_row ? other_ns : next_ns) * (double)m.rows * (double)m.cols / (double)w->units;
+    if (!per_row) next_ns = other_ns;
+  }
+  return ns;
+}
+
 static transfer transfer_of(const hx__device_facts *d, const hx__work *w, uint32_t placement) {
   if (!(d->link_ns > 0.0) || w->units == 0) return (transfer){0.0, 0.0};
   const double word = sizeof(float), units = (double)w->units;
   const double a_ns = byte_ns(d, placement) * word, b_ns = byte_ns(d, placement >> 2) * word;
   const double c_ns = (placement & HX__RESIDENT_C) ? 0.0 : d->link_ns * word;
-  if (w->kernel) { /* the second class stands for all inputs after the first */
-    const double inputs = w->kernel->expr.inputs, first = inputs > 0.0 ? a_ns : 0.0;
-    return (transfer){0.0, first + (inputs > 1.0 ? (inputs - 1.0) * b_ns : 0.0) + (w->map ? c_ns : 0.0)};
-  }
+  if (w->kernel) return (transfer){0.0, map_ns_per_unit(w, a_ns, b_ns, c_ns)};
   if (!w->matmul) return (transfer){0.0, w->fields[0].op == HX_DOT ? a_ns + b_ns : a_ns};
   const double m = (double)w->gemm.m, n = (double)w->gemm.n, k = (double)w->gemm.k;
   if (w->by_products) { /* a matrix that all products share is moved once */

@@ -19,34 +19,37 @@ static array_name name_of(unsigned index) {
   return name;
 }
 
-/* An array of `rows` rows, `ld` elements apart. */
-static hx_status check_array(const hx__work *w, const void *p, size_t rows, size_t ld, unsigned index) {
+static hx_status check_array(const hx__work *w, hx__matrix m, unsigned index) {
+  const void *const p = m.base;
   if (!p) REFUSE("%s is NULL with n = %zu", name_of(index).text, w->n);
   if (misaligned(p, ELEMENT)) REFUSE("%s is %p: not aligned to 4 bytes", name_of(index).text, p);
-  if (ld && ld < w->cols) REFUSE("ld of %s is %zu: less than cols = %zu", name_of(index).text, ld, w->cols);
+  if (m.ld < m.cols) REFUSE("ld of %s is %zu: less than cols = %zu", name_of(index).text, m.ld, m.cols);
   size_t elements, bytes;
-  if (rows > 1 && ld > SIZE_MAX / ELEMENT / (rows - 1))
-    REFUSE("ld of %s is %zu: %zu rows overflow the address space", name_of(index).text, ld, rows);
-  if (__builtin_mul_overflow(rows - 1, ld, &elements) || __builtin_add_overflow(elements, w->cols, &elements) ||
+  if (m.rows > 1 && m.ld > SIZE_MAX / ELEMENT / (m.rows - 1))
+    REFUSE("ld of %s is %zu: %zu rows overflow the address space", name_of(index).text, m.ld, m.rows);
+  if (__builtin_mul_overflow(m.rows - 1, m.ld, &elements) || __builtin_add_overflow(elements, m.cols, &elements) ||
       __builtin_mul_overflow(elements, (size_t)ELEMENT, &bytes) || (uintptr_t)p > UINTPTR_MAX - bytes)
     REFUSE("%s is %p: wraps the address space with n = %zu", name_of(index).text, p, w->n);
   return HX_OK;
 }
 
 /* The bytes from the first element to the last one. */
-static size_t extent(const hx__work *w, size_t ld) { return ((w->units / w->cols - 1) * ld + w->cols) * ELEMENT; }
+static size_t extent(hx__matrix m) { return ((m.rows - 1) * m.ld + m.cols) * ELEMENT; }
 
-/* An output of `bytes`. The results of a map may replace an input: each element is read before it is written. */
+/* An output of `bytes`. The results of a map may replace an input, of which each element is read before it is written,
+ * but not one that has a value for each row, which all elements of the row read. */
 static hx_status check_inputs(hx__work *w, const void *out, size_t bytes) {
   const size_t rows = w->units / w->cols;
   for (unsigned i = 0; i < w->kernel->expr.inputs; i++) {
-    const hx_status s = check_array(w, w->input[i], rows, w->ld[i], i);
+    const hx__matrix m = hx__input_matrix(w, i);
+    const hx_status s = check_array(w, m, i);
     if (s != HX_OK) return s;
-    const bool same_rows = rows == 1 || w->ld[i] == w->ld_out;
-    if (w->map && out == w->input[i] && same_rows) continue;
-    if (hx__ranges_share(out, bytes, w->input[i], extent(w, w->ld[i])))
+    const bool per_row = w->kernel->expr.per_row[i], same_rows = rows == 1 || w->ld[i] == w->ld_out;
+    if (w->map && out == w->input[i] && same_rows && !per_row) continue;
+    if (hx__ranges_share(out, bytes, w->input[i], extent(m)))
       REFUSE("out at %p shares an element with inputs[%u] at %p%s", out, i, w->input[i],
              !w->map              ? ""
+             : per_row            ? ", which has one value for each row"
              : out == w->input[i] ? " and its rows are not as far apart"
                                   : " and does not begin there");
   }
@@ -60,17 +63,18 @@ static hx_status copy_lists(const struct hx_map_args *t, hx__work *w) {
   if (e->inputs && !t->inputs) REFUSE("inputs is NULL, and the kernel has %u", e->inputs);
   if (e->parameters && !t->parameters) REFUSE("parameters is NULL, and the kernel has %u", e->parameters);
   for (unsigned i = 0; i < e->inputs; i++) w->input[i] = t->inputs[i];
-  for (unsigned i = 0; i < e->inputs; i++) w->ld[i] = t->ld ? t->ld[i] : w->cols;
+  for (unsigned i = 0; i < e->inputs; i++) w->ld[i] = t->ld ? t->ld[i] : e->per_row[i] ? 1 : w->cols;
   for (unsigned i = 0; i < e->parameters; i++) w->parameter[i] = t->parameters[i].u32;
   return HX_OK;
 }
 
 /* Rows without gaps are one row, which devices compute faster if rows are short. */
 static void join_rows(hx__work *w) {
-  for (unsigned i = 0; i < w->kernel->expr.inputs; i++)
-    if (w->ld[i] != w->cols) return;
+  const hx__expr *const e = &w->kernel->expr;
+  for (unsigned i = 0; i < e->inputs; i++)
+    if (w->ld[i] != (e->per_row[i] ? 0 : w->cols)) return;
   if (w->map && w->ld_out != w->cols) return;
-  for (unsigned i = 0; i < w->kernel->expr.inputs; i++) w->ld[i] = w->n;
+  for (unsigned i = 0; i < e->inputs; i++) w->ld[i] = e->per_row[i] ? 0 : w->n;
   w->cols = w->ld_out = w->n;
 }
 
@@ -161,6 +165,7 @@ hx_status hx__check_map(const struct hx_map_args *t, hx__work *w) {
   w->map_out = t->out;
   if (t->n == 0) return HX_OK;
   join_rows(w);
-  s = check_array(w, t->out, w->n / w->cols, w->ld_out, OUT);
-  return s == HX_OK ? check_inputs(w, t->out, extent(w, w->ld_out)) : s;
+  const hx__matrix out = {t->out, w->n / w->cols, w->cols, w->ld_out};
+  s = check_array(w, out, OUT);
+  return s == HX_OK ? check_inputs(w, t->out, extent(out)) : s;
 }

@@ -58,7 +58,7 @@ typedef struct hx__work {
   void *map_out;                  /* map only */
   size_t cols, ld_out;            /* elements of a row, units / cols of which there are; map: of out from row to row */
   const void *input[HX__EXPR_INPUTS];
-  size_t ld[HX__EXPR_INPUTS]; /* elements from row to row; 0: every row is the first one */
+  size_t ld[HX__EXPR_INPUTS]; /* elements from row to row; 0: every row is the first one, or has the first value */
   uint32_t parameter[HX__EXPR_PARAMETERS];
 
   hx__gemm gemm;         /* the product, or the first of a batch; matmul only */
@@ -203,6 +203,13 @@ static inline hx__map_part hx__map_part_at(const hx__work *work, size_t element,
   return (hx__map_part){row, 0, left / work->cols, work->cols};
 }
 
+/* The elements of an input of a user kernel; of one value per row they are a column. An input of which every row is the
+ * first one has one row. */
+static inline hx__matrix hx__input_matrix(const hx__work *work, size_t input) {
+  const size_t ld = work->ld[input], cols = work->kernel->expr.per_row[input] ? 1 : work->cols;
+  return (hx__matrix){work->input[input], ld ? work->units / work->cols : 1, cols, ld ? ld : cols};
+}
+
 /* The inputs from an element on. */
 typedef struct hx__inputs {
   const void *p[HX__EXPR_INPUTS];
@@ -210,7 +217,7 @@ typedef struct hx__inputs {
 static inline hx__inputs hx__inputs_at(const hx__work *work, size_t row, size_t col) {
   hx__inputs inputs = {{NULL}};
   for (unsigned i = 0; i < work->kernel->expr.inputs; i++)
-    inputs.p[i] = (const uint32_t *)work->input[i] + row * work->ld[i] + col;
+    inputs.p[i] = (const uint32_t *)work->input[i] + row * work->ld[i] + (work->kernel->expr.per_row[i] ? 0 : col);
   return inputs;
 }
 static inline hx__inputs hx__inputs_from(const hx__work *work, size_t element) {

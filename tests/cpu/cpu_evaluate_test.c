@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Expressions of every ISA that this CPU has, stored past the caches: the same bits as without, for lengths around the
  * least one for which that is done, any 4-byte alignment, rows with gaps, NaN, in place, and results that begin or end
- * at a page that may not be touched. And many rows, which all inputs have as they are or share: the same bits as one
- * row at a time, and nothing is read or written beyond the arrays. Usage: cpu_evaluate_test [seed] */
+ * at a page that may not be touched. And many rows, which all inputs have as they are or share, or of which one has a
+ * value per row: the same bits as one row at a time, and nothing is read or written beyond the arrays.
+ * Usage: cpu_evaluate_test [seed] */
 #include "cpu/cpu.h"
 #include "reference/data.h"
 #include "runtime/expr/compile.h"
@@ -15,6 +16,34 @@ enum { MOST_ROWS = 3, MOST_N = 2100, GAP = 5, ALIGNMENTS = 17 };
 static const hx_kernel_source sources[] = {
     {.text = "a * x + y", .inputs = "float x, float y", .parameters = "float a"},
     {.text = "x > 0 ? x - y : -y", .inputs = "int x, int y"},
+};
+
+/* The same of an input that has one value per row, with which no step has a form that others lack; the last text has
+ * neighbours that are both values of rows. `plain` has that value as a parameter. */
+static const struct row_source {
+  hx_kernel_source by_row, plain;
+} row_sources[] = {
+#define OF_ROW(text_of, type)                                                          \
+  {                                                                                    \
+    {.text = text_of, .inputs = type " x, row " type " y", .parameters = type " a"}, { \
+      .text = text_of, .inputs = type " x", .parameters = type " a, " type " y"        \
+    }                                                                                  \
+  }
+    OF_ROW("x - y", "float"),
+    OF_ROW("y - x", "float"),
+    OF_ROW("(x * a - y) / x", "float"),
+    OF_ROW("y / (x * a)", "float"),
+    OF_ROW("fmaf(x, y, a) - fmaf(x, a, y)", "float"),
+    OF_ROW("fmaf(x, x, y) + fmaf(x, y, y)", "float"),
+    OF_ROW("(x * x + y) * (x * y + x) * (x * y + y) * (x * a + y) * (x * y + a)", "float"),
+    OF_ROW("(x - y) * (x - y) + y", "float"),
+    OF_ROW("x < y ? y : x < a ? a : y", "float"),
+    OF_ROW("x * x < y ? x : y", "float"),
+    OF_ROW("y", "float"),
+    OF_ROW("(y - a) * (y + y)", "float"),
+    OF_ROW("y > a ? x % y : (y >> 3) - x", "int"),
+    OF_ROW("expf(x - y) / (y * y - a)", "float"),
+#undef OF_ROW
 };
 
 typedef struct evaluation {
@@ -108,11 +137,57 @@ static void check_many_rows(const evaluation *e, const guarded *memory) {
       }
 }
 
+/* Rows of one length, of each of which y has one value, ld_y elements apart: the bits of the text with a parameter for
+ * each row. */
+static void check_values_of_rows(const hx__cpu_kernels *cpu, const hx__expr_code code[2], const guarded *memory,
+                                 const hx__expr_rows *r, bool in_place) {
+  static uint32_t want[MOST_ELEMENTS];
+  const size_t all = (r->rows - 1) * r->ld_out + r->n;
+  uint32_t *const x = (uint32_t *)(uintptr_t)at_the_end(memory[0], r->n, r->rows, r->ld[0]);
+  uint32_t *const y = (uint32_t *)(uintptr_t)at_the_end(memory[1], 1, r->rows, r->ld[1]);
+  data_fill(HX_F32, DATA_SIGNED, 1, x, (r->rows - 1) * r->ld[0] + r->n);
+  data_fill(HX_F32, r->n % 5 ? DATA_SIGNED : DATA_NAN, 2, y, (r->rows - 1) * r->ld[1] + 1);
+  uint32_t *const out = in_place ? x : (uint32_t *)(void *)memory[2].end - all;
+  for (size_t i = 0; i < all && !in_place; i++) out[i] = 0x5a5a5a5au;
+  memcpy(want, out, all * sizeof *want);
+  uint32_t parameters[] = {0x3fc00000u, 0};
+  for (size_t row = 0; row < r->rows; row++) {
+    const void *const of_row[] = {x + row * r->ld[0]};
+    parameters[1] = y[row * r->ld[1]];
+    cpu->evaluate(&code[1], of_row, parameters, (hx__expr_rows){.n = r->n, .rows = 1}, false, want + row * r->ld_out);
+  }
+  const void *const inputs[] = {x, y};
+  cpu->evaluate(&code[0], inputs, parameters, *r, r->n > 1000, out);
+  CHECK(memcmp(want, out, all * sizeof *out) == 0, "isa %d: %zu rows of %zu, ld %zu, %zu -> %zu%s", (int)cpu->isa,
+        r->rows, r->n, r->ld[0], r->ld[1], r->ld_out, in_place ? ", in place" : "");
+}
+
+static void check_row_source(const struct row_source *s, const guarded *memory) {
+  static const size_t rows[] = {1, 2, 3, 7, 43, 70};
+  hx__expr e[2];
+  hx__expr_code code[2];
+  CHECK(hx__expr_compile(&s->by_row, &e[0]) == HX_OK && !hx__expr_code_of(&e[0], &code[0]), "%s", hx_error_detail());
+  CHECK(hx__expr_compile(&s->plain, &e[1]) == HX_OK && !hx__expr_code_of(&e[1], &code[1]), "%s", hx_error_detail());
+  const unsigned failed = checks_failed;
+  for (hx__isa isa = HX__ISA_SSE2; isa < HX__ISAS; isa++)
+    for (size_t n = 1; n <= MOST_N && hx__cpu_kernels_for(isa) && checks_failed == failed; n += n < 140 ? 1 : 97)
+      for (size_t r = n % 3; r < sizeof rows / sizeof *rows; r += 3)
+        for (int shape = 0; shape < 4; shape++) {
+          const size_t ld[] = {shape & 1 ? n + GAP : n, ((size_t[]){1, 0, 2, 5})[(n + r) % 4]};
+          const hx__expr_rows all = {.n = n, .rows = rows[r], .ld = ld, .ld_out = shape & 2 ? n : ld[0]};
+          if (rows[r] * (n + GAP) > MOST_ELEMENTS) continue;
+          check_values_of_rows(hx__cpu_kernels_for(isa), code, memory, &all, false);
+          if (all.ld_out == ld[0]) check_values_of_rows(hx__cpu_kernels_for(isa), code, memory, &all, true);
+        }
+  CHECK(checks_failed == failed, "the text is %s", s->by_row.text);
+}
+
 int main(int argc, char **argv) {
   const uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 0) : 1;
   static uint32_t x[MOST_ELEMENTS], y[MOST_ELEMENTS];
   const guarded memory = guarded_make(MOST_ELEMENTS * sizeof *x);
   const guarded arrays[] = {memory, guarded_make(MOST_ELEMENTS * sizeof *x), guarded_make(MOST_ELEMENTS * sizeof *x)};
+  for (size_t s = 0; s < sizeof row_sources / sizeof *row_sources; s++) check_row_source(&row_sources[s], arrays);
   for (int s = 0; s < 2; s++) {
     hx__expr e;
     hx__expr_code code;

@@ -252,6 +252,13 @@ static const refusal refusals[] = {
     {"1", "float x,", NULL, "inputs 1:9: a type is expected before the end: float, int or unsigned"},
     {"1", "float x,\nfloat x", NULL, "inputs 2:7: 'x' is declared twice"},
     {"1", "float x", "int x", "parameters 1:5: 'x' is declared twice"},
+    {"1", "row", NULL, "inputs 1:4: a type is expected before the end: float, int or unsigned"},
+    {"1", "row x", NULL, "inputs 1:5: a type is expected before 'x': float, int or unsigned"},
+    {"1", "row row int x", NULL, "inputs 1:5: a type is expected before 'row': float, int or unsigned"},
+    {"1", "float row x", NULL, "inputs 1:11: ',' is expected before 'x'"},
+    {"1", "row float x, row int x", NULL, "inputs 1:22: 'x' is declared twice"},
+    {"row float t = 1; t", NULL, NULL, "text 1:1: 'row' is not an input, a parameter or a variable"},
+    {"1", NULL, "row float a", "parameters 1:1: a type is expected before 'row': float, int or unsigned"},
     {"1", NULL, "double a", "parameters 1:1: a type is expected before 'double': float, int or unsigned"},
     {"1", "int a, int b, int c, int d, int e, int f, int g, int h, int i", NULL, "inputs 1:61: more than 8 inputs"},
     {"1", NULL, "int a, int b, int c, int d, int e, int f, int g, int h, int i",
@@ -349,8 +356,19 @@ static void check_accepted(const hx_kernel *k) {
   CHECK(value.u64 == 0, "empty sum %llx", (unsigned long long)value.u64);
 }
 
+/* The word row is a name, too. */
+static void check_names(void) {
+  hx_kernel *k;
+  CHECK_OK(compile("float t = row - x; t", "float row, row float x", NULL, &k));
+  const hx_task task = hx_map(k, inputs, 2, NULL, out);
+  CHECK_OK(hx_offload(hx, &task, NULL));
+  CHECK(out[0] == x[0] - y[0] && out[1] == x[1] - y[0], "%g, %g", (double)out[0], (double)out[1]);
+  hx_kernel_free(k);
+}
+
 static void check_arguments(void) {
   hx_kernel *k;
+  check_names();
   check_sources();
   CHECK_OK(compile("x * a", "float x, float y", "float a", &k));
   check_maps(k);

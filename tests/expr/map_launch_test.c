@@ -97,11 +97,13 @@ static void check_groups(const contexts *c, const arrays *a, size_t n) {
   if (c->is_gpu) CHECK(last_items == groups * GROUP, "%zu items for %zu leaves", (size_t)last_items, leaves);
 }
 
-static void check_kernel(const contexts *c, hx_op op, hx_type type, const char *text, arrays *a, bool is_long) {
+/* y_row: "row " if y has one value. */
+static void check_kernel(const contexts *c, hx_op op, hx_type type, const char *text, const char *y_row, arrays *a,
+                         bool is_long) {
   const size_t sizes[] = {LEAF - 1, LEAF + 1, 2 * LEAF, 9 * LEAF + 77, a->whole * LEAF, a->most};
   static const char *const words[TYPES] = {[HX_F32] = "float", [HX_I32] = "int", [HX_U32] = "unsigned"};
   char inputs[64], parameters[32];
-  snprintf(inputs, sizeof inputs, "%s x, %s y", words[type], words[type]);
+  snprintf(inputs, sizeof inputs, "%s x, %s%s y", words[type], y_row, words[type]);
   snprintf(parameters, sizeof parameters, "%s p", words[type]);
   const hx_kernel_source source = {.text = text, .inputs = inputs, .parameters = parameters};
   hx_kernel *k;
@@ -120,24 +122,27 @@ static unsigned check_kernels(const contexts *c, arrays *a) {
   static const struct {
     hx_op op;
     hx_type type;
-    const char *text;
-  } more[] = {{HX_SUM, HX_F32, "expf(x) - y * p"}, /* a little longer than the longest short one */
-              {HX_ARGMAX, HX_F32, "logf(x) * p"},  /* y is not used */
-              {HX_MAX, HX_F32, "erff(x) - logf(fabsf(y)) * p"},
+    const char *text, *y_row;
+  } more[] = {{HX_SUM, HX_F32, "expf(x) - y * p", ""}, /* a little longer than the longest short one */
+              {HX_ARGMAX, HX_F32, "logf(x) * p", ""},  /* y is not used */
+              {HX_SUM, HX_F32, "expf(x - y) / (erff(y) + p)", "row "},
+              {HX_MAX, HX_F32, "erff(x) - logf(fabsf(y)) * p", ""},
               {HX_SUM, HX_I32, /* joined in vectors of 64-bit integers */
                "int a = x * 3 + y; int b = a * 5 ^ x; int c = b * 7 - y; int d = (c ^ a) + (b >> 5);"
-               "int e = d * 11 + (a & c); int f = (e ^ d) * 13 - b; f + (e >> 3) + p * a"}};
+               "int e = d * 11 + (a & c); int f = (e ^ d) * 13 - b; f + (e >> 3) + p * a",
+               ""}};
   for (int type = HX_F32; type < TYPES; type++) {
     data_fill((hx_type)type, DATA_SIGNED, 5, a->x, a->most + 4);
     data_fill((hx_type)type, DATA_SIGNED, 6, a->y, a->most + 4);
-    for (size_t o = 0; o < OPS; o++) check_kernel(c, ops[o], (hx_type)type, texts[type], a, false);
+    for (size_t o = 0; o < OPS; o++) check_kernel(c, ops[o], (hx_type)type, texts[type], "", a, false);
+    check_kernel(c, HX_SUM, (hx_type)type, texts[type], "row ", a, false);
   }
   for (size_t i = 0; i < sizeof more / sizeof more[0]; i++) {
     data_fill(more[i].type, DATA_SIGNED, 7, a->x, a->most + 4);
     data_fill(more[i].type, DATA_SIGNED, 8, a->y, a->most + 4);
-    check_kernel(c, more[i].op, more[i].type, more[i].text, a, true);
+    check_kernel(c, more[i].op, more[i].type, more[i].text, more[i].y_row, a, true);
   }
-  return (TYPES - HX_F32) * OPS + sizeof more / sizeof more[0];
+  return (TYPES - HX_F32) * (OPS + 1) + sizeof more / sizeof more[0];
 }
 
 /* A matrix of `cols` columns, which divide a leaf, so that a chunk is one rectangle. A GPU has one launch for each, and

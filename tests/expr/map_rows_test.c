@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * hx_map_rows: matrices of any leading dimension, rows that all rows share, in place and not, give the bits of the
  * loop in hx_map.h, and nothing is written between the rows; with any share of a device, also if the result stays
- * there. hx_map_reduce_rows gives the values of its rows. Usage: map_rows_test [DEVICES [MEMORY [CASES [SEED
+ * there. hx_map_reduce_rows gives the values of its rows. So do kernels that have an input with one value per row.
+ * Usage: map_rows_test [DEVICES [MEMORY [CASES [SEED
  * [DRESS]]]]], by default of the CPU. DRESS: gpu, for the kernel of GPUs (dress_layer). */
+#include <math.h>
 #include <stdint.h>
 
 #include "reference/data.h"
@@ -17,7 +19,7 @@ static uint64_t seed, drawn;
 static size_t draw(size_t below) { return data_u64(seed, drawn++) % below; }
 
 static hx_context *hx;
-static hx_kernel *kernel;
+static hx_kernel *kernels[2]; /* of the second, inputs[1] has one value per row */
 static unsigned shared;
 static bool narrow;      /* every matrix has gaps, and the device, if there is one, does all of it */
 static bool with_device; /* the context has another device than the CPU */
@@ -33,11 +35,37 @@ hx__cl_cut __wrap_hx__cl_cut_of(const hx__cl_stream *stream, const hx__work *w, 
   return cut;
 }
 
-/* A matrix of a case, as words of one array. */
+/* A matrix of a case, as words of one array; per_row: a value for each row. */
 typedef struct matrix {
   uint32_t *p;
   size_t ld;
+  bool per_row;
 } matrix;
+
+static float element_of(const matrix *m, size_t row, size_t col) {
+  float x;
+  memcpy(&x, &m->p[row * m->ld + (m->per_row ? 0 : col)], sizeof x);
+  return x;
+}
+
+/* Whether an ld of NULL means this one. */
+static bool is_dense(const matrix *m, size_t cols) { return m->ld == (m->per_row ? 1 : cols); }
+
+static void fill(matrix m, size_t words, data_kind kind) {
+  data_fill(HX_F32, kind, draw(1000), m.p, words);
+  if (draw(2)) CHECK_OK(hx_advise(hx, m.p, words * sizeof *m.p, (unsigned)draw(4)));
+}
+
+/* No word behind the last value is known to hx. */
+static matrix new_values(size_t rows, size_t cols) {
+  const size_t distances[] = {0, 1, 1, 2, 3, cols};
+  matrix m = {.ld = distances[draw(6)], .per_row = true};
+  const size_t words = (rows - 1) * m.ld + 1;
+  m.p = hx_alloc(hx, words * sizeof *m.p);
+  if (!m.p) exit(1);
+  fill(m, words, draw(8) ? DATA_SIGNED : DATA_NAN);
+  return m;
+}
 
 static matrix new_matrix(size_t rows, size_t cols, bool once) {
   static const size_t gaps[] = {0, 0, 1, 3, 16, 100};
@@ -46,19 +74,29 @@ static matrix new_matrix(size_t rows, size_t cols, bool once) {
   const size_t words = (once ? 1 : rows) * (cols + gap) + 8;
   m.p = hx_alloc(hx, words * sizeof *m.p);
   if (!m.p) exit(1);
-  data_fill(HX_F32, DATA_SIGNED, draw(1000), m.p, words);
-  if (draw(2)) CHECK_OK(hx_advise(hx, m.p, words * sizeof *m.p, (unsigned)draw(4)));
+  fill(m, words, DATA_SIGNED);
   return m;
 }
 
-static float value(float a, float x, float y, float z) { return a * x + y * z; }
+/* The inputs of a case; returns the kernel. */
+static unsigned new_inputs(matrix in[INPUTS], size_t rows, size_t cols) {
+  const unsigned k = (unsigned)draw(2);
+  for (int i = 0; i < INPUTS; i++)
+    in[i] = i == 1 && k == 1 ? new_values(rows, cols) : new_matrix(rows, cols, draw(4) == 0);
+  return k;
+}
+
+static float value(float a, float x, float y, float z) {
+  const float v = a * x + y * z;
+  return v == v ? v : NAN;
+}
 
 static void check_case(size_t rows, size_t cols) {
   static const float shares[] = {-1, 0, 0.4f, 1, 1};
   matrix in[INPUTS], result;
   const void *inputs[INPUTS];
   size_t ld[INPUTS];
-  for (int i = 0; i < INPUTS; i++) in[i] = new_matrix(rows, cols, draw(4) == 0);
+  const unsigned k = new_inputs(in, rows, cols);
   const bool in_place = in[0].ld && draw(3) == 0;
   result = in_place ? in[0] : new_matrix(rows, cols, false);
   const size_t ld_out = result.ld, words = (rows - 1) * ld_out + cols;
@@ -71,17 +109,15 @@ static void check_case(size_t rows, size_t cols) {
   for (int i = 0; i < INPUTS; i++) inputs[i] = in[i].p, ld[i] = in[i].ld;
   for (size_t i = 0; i < rows; i++)
     for (size_t j = 0; j < cols; j++) {
-      float x[INPUTS];
-      for (int k = 0; k < INPUTS; k++) memcpy(&x[k], &in[k].p[i * ld[k] + j], sizeof x[k]);
-      const float v = value(0.75f, x[0], x[1], x[2]);
+      const float v = value(0.75f, element_of(&in[0], i, j), element_of(&in[1], i, j), element_of(&in[2], i, j));
       memcpy(&want[i * ld_out + j], &v, sizeof v);
     }
   const hx_value a = {.f32 = 0.75f};
   most_leaves = draw(2) ? 2 : SIZE_MAX;
   hx_report report;
   bool dense = ld_out == cols;
-  for (int k = 0; k < INPUTS; k++) dense = dense && ld[k] == cols;
-  hx_task t = hx_map_rows(kernel, inputs, dense && draw(2) ? NULL : ld, rows, cols, &a, result.p,
+  for (int i = 0; i < INPUTS; i++) dense = dense && is_dense(&in[i], cols);
+  hx_task t = hx_map_rows(kernels[k], inputs, dense && draw(2) ? NULL : ld, rows, cols, &a, result.p,
                           ld_out == cols && draw(2) ? 0 : ld_out);
   t.gpu_share = narrow ? 1 : shares[draw(5)];
   CHECK_OK(hx_offload(hx, &t, &report));
@@ -92,8 +128,9 @@ static void check_case(size_t rows, size_t cols) {
   CHECK_OK(hx_sync(hx, result.p, words * sizeof *result.p));
   size_t wrong = 0;
   while (wrong < words && result.p[wrong] == want[wrong]) wrong++;
-  CHECK(wrong == words, "%zu x %zu, ld %zu %zu %zu -> %zu%s, share %g: word %zu is %08x, not %08x", rows, cols, ld[0],
-        ld[1], ld[2], ld_out, in_place ? " in place" : "", (double)t.gpu_share, wrong, result.p[wrong], want[wrong]);
+  CHECK(wrong == words, "kernel %u: %zu x %zu, ld %zu %zu %zu -> %zu%s, share %g: word %zu is %08x, not %08x", k, rows,
+        cols, ld[0], ld[1], ld[2], ld_out, in_place ? " in place" : "", (double)t.gpu_share, wrong, result.p[wrong],
+        want[wrong]);
   free(want);
   for (int i = 0; i < INPUTS; i++) hx_free(hx, in[i].p);
   if (!in_place) hx_free(hx, result.p);
@@ -108,10 +145,10 @@ static void check_reduction(size_t rows, size_t cols) {
   const void *inputs[INPUTS];
   size_t ld[INPUTS], wrong = 0;
   bool dense = true;
+  const unsigned k = new_inputs(in, rows, cols);
   for (int i = 0; i < INPUTS; i++) {
-    in[i] = new_matrix(rows, cols, draw(4) == 0);
     inputs[i] = in[i].p, ld[i] = in[i].ld;
-    dense = dense && ld[i] == cols;
+    dense = dense && is_dense(&in[i], cols);
   }
   hx_value *const out = hx_alloc(hx, (rows + 1) * sizeof *out);
   float *const row = malloc(cols * sizeof *row);
@@ -119,7 +156,7 @@ static void check_reduction(size_t rows, size_t cols) {
   for (size_t i = 0; i <= rows; i++) out[i].u64 = UNTOUCHED;
   const hx_value a = {.f32 = 0.75f};
   most_leaves = draw(2) ? 2 : SIZE_MAX;
-  hx_task t = hx_map_reduce_rows(op, kernel, inputs, dense && draw(2) ? NULL : ld, rows, cols, &a, out);
+  hx_task t = hx_map_reduce_rows(op, kernels[k], inputs, dense && draw(2) ? NULL : ld, rows, cols, &a, out);
   t.gpu_share = narrow ? 1 : shares[draw(5)];
   hx_report report;
   CHECK_OK(hx_offload(hx, &t, &report));
@@ -131,15 +168,13 @@ static void check_reduction(size_t rows, size_t cols) {
   for (uint32_t i = 0; i < report.device_count; i++) units += report.device[i].units;
   CHECK(units == rows * cols, "%llu units of %zu x %zu", (unsigned long long)units, rows, cols);
   for (size_t i = 0; i < rows && !wrong; i++) {
-    for (size_t j = 0; j < cols; j++) {
-      float x[INPUTS];
-      for (int k = 0; k < INPUTS; k++) memcpy(&x[k], &in[k].p[i * ld[k] + j], sizeof x[k]);
-      row[j] = value(0.75f, x[0], x[1], x[2]);
-    }
+    for (size_t j = 0; j < cols; j++)
+      row[j] = value(0.75f, element_of(&in[0], i, j), element_of(&in[1], i, j), element_of(&in[2], i, j));
     const hx_value want = ref_reduce(op, HX_F32, row, row, cols);
     wrong = want.u64 != out[i].u64;
-    CHECK(!wrong, "op %d of row %zu of %zu x %zu, ld %zu %zu %zu, share %g, is %llx, not %llx", op, i, rows, cols,
-          ld[0], ld[1], ld[2], (double)t.gpu_share, (unsigned long long)out[i].u64, (unsigned long long)want.u64);
+    CHECK(!wrong, "kernel %u: op %d of row %zu of %zu x %zu, ld %zu %zu %zu, share %g, is %llx, not %llx", k, op, i,
+          rows, cols, ld[0], ld[1], ld[2], (double)t.gpu_share, (unsigned long long)out[i].u64,
+          (unsigned long long)want.u64);
   }
   CHECK(out[rows].u64 == UNTOUCHED, "more than %zu results were written", rows);
   free(row);
@@ -160,7 +195,64 @@ static void check_narrow(void) {
   narrow = false;
 }
 
+/* Results of hx_map_reduce_rows as values of rows: hx_value has two words. */
+static void check_chain(size_t rows, size_t cols) {
+  enum { WORDS = sizeof(hx_value) / sizeof(float) };
+  matrix in[INPUTS] = {new_matrix(rows, cols, false), {.p = NULL}, new_matrix(rows, cols, true)};
+  const matrix to = new_matrix(rows, cols, false);
+  hx_value *const sums = hx_alloc(hx, rows * sizeof *sums);
+  if (!sums) exit(1);
+  in[1] = in[0];
+  const hx_value a = {.f32 = 0.75f};
+  const void *inputs[INPUTS] = {in[0].p, in[1].p, in[2].p};
+  size_t ld[INPUTS] = {in[0].ld, in[1].ld, in[2].ld};
+  const hx_task reduction = hx_map_reduce_rows(HX_SUM, kernels[0], inputs, ld, rows, cols, &a, sums);
+  CHECK_OK(hx_offload(hx, &reduction, NULL));
+  inputs[1] = sums, ld[1] = WORDS;
+  const hx_task map = hx_map_rows(kernels[1], inputs, ld, rows, cols, &a, to.p, to.ld);
+  CHECK_OK(hx_offload(hx, &map, NULL));
+  CHECK_OK(hx_sync(hx, to.p, ((rows - 1) * to.ld + cols) * sizeof *to.p));
+  for (size_t i = 0; i < rows; i++)
+    for (size_t j = 0; j < cols && checks_failed < 5; j++) {
+      const float want = value(0.75f, element_of(&in[0], i, j), sums[i].f32, element_of(&in[2], i, j));
+      const float got = element_of(&to, i, j);
+      CHECK(memcmp(&got, &want, sizeof got) == 0, "chain: element %zu of row %zu of %zu x %zu is %a, not %a", j, i,
+            rows, cols, (double)got, (double)want);
+    }
+  for (int i = 0; i < INPUTS; i += 2) hx_free(hx, in[i].p);
+  hx_free(hx, to.p);
+  hx_free(hx, sums);
+}
+
+static void check_refused_values(void) {
+  static float x[64], z[64], out[64], m[16];
+  static hx_value sums[8];
+  const void *inputs[INPUTS] = {x, m, z};
+  const hx_value a = {.f32 = 1};
+  size_t ld[INPUTS] = {8, 1, 0};
+  hx_task t = hx_map_rows(kernels[1], inputs, ld, 8, 8, &a, out, 8);
+  CHECK_OK(hx_offload(hx, &t, NULL));
+  inputs[1] = out + 63; /* the last element of out is in its last row */
+  CHECK_REFUSED(hx_offload(hx, &t, NULL), HX_INVALID_ARGUMENT, "inputs[1] at");
+  CHECK_REFUSED(hx_offload(hx, &t, NULL), HX_INVALID_ARGUMENT, "has one value for each row");
+  inputs[1] = out; /* an input with an element for each element may be replaced */
+  ld[1] = 8;
+  CHECK_REFUSED(hx_offload(hx, &t, NULL), HX_INVALID_ARGUMENT, "has one value for each row");
+  t = hx_map(kernels[1], inputs, 8, &a, out);
+  CHECK_REFUSED(hx_offload(hx, &t, NULL), HX_INVALID_ARGUMENT, "has one value for each row");
+  inputs[1] = sums, ld[1] = 2;
+  t = hx_map_reduce_rows(HX_SUM, kernels[1], inputs, ld, 8, 8, &a, sums);
+  CHECK_REFUSED(hx_offload(hx, &t, NULL), HX_INVALID_ARGUMENT, "shares an element with inputs[1]");
+  inputs[1] = NULL;
+  CHECK_REFUSED(hx_offload(hx, &t, NULL), HX_INVALID_ARGUMENT, "inputs[1] is NULL");
+  inputs[1] = (char *)m + 2;
+  CHECK_REFUSED(hx_offload(hx, &t, NULL), HX_INVALID_ARGUMENT, "inputs[1] is");
+  inputs[1] = m, ld[1] = SIZE_MAX / 4;
+  CHECK_REFUSED(hx_offload(hx, &t, NULL), HX_INVALID_ARGUMENT, "ld of inputs[1] is");
+}
+
 static void check_refused_reductions(void) {
+  hx_kernel *const kernel = kernels[0];
   static float x[64];
   static hx_value out[8];
   const void *inputs[INPUTS] = {x, x, x};
@@ -190,6 +282,7 @@ static void check_refused_reductions(void) {
 }
 
 static void check_refusals(void) {
+  hx_kernel *const kernel = kernels[0];
   static float x[64], out[64];
   const void *inputs[INPUTS] = {x, x + 1, x};
   const hx_value a = {.f32 = 1};
@@ -218,6 +311,20 @@ static void check_refusals(void) {
   CHECK_REFUSED(hx_offload(hx, &t, NULL), HX_INVALID_ARGUMENT, "map-reduce");
 }
 
+/* Programs of devices are found by the expression. One that has an input with one value per row differs from one that
+ * does not, also if it does not use it. */
+static void check_equality(void) {
+  hx_kernel *unused[2];
+  for (int k = 0; k < 2; k++) {
+    const hx_kernel_source source = {.text = "x", .inputs = k ? "float x, row float y" : "float x, float y"};
+    CHECK_OK(hx_compile(hx, &source, &unused[k]));
+  }
+  CHECK(kernels[0]->hash != kernels[1]->hash, "the hash is the same");
+  CHECK(!hx__expr_equal(&kernels[0]->expr, &kernels[1]->expr), "the expressions are equal");
+  CHECK(!hx__expr_equal(&unused[0]->expr, &unused[1]->expr), "the expressions without y are equal");
+  for (int k = 0; k < 2; k++) hx_kernel_free(unused[k]);
+}
+
 int main(int argc, char **argv) {
   static const size_t shapes[][2] = {{1, 1},     {1, 4097},  {2, 4096}, {3, 4095},  {4097, 1}, {700, 3},
                                      {41, 100},  {2, 40000}, {9, 911},  {4096, 16}, {64, 64},  {300, 257},
@@ -233,18 +340,23 @@ int main(int argc, char **argv) {
   s.memory = argc > 2 ? argv[2] : NULL;
   with_device = strcmp(s.devices, "cpu") != 0;
   hx = open_or_exit(&s);
-  const hx_kernel_source source = {
-      .text = "a * x + y * z", .inputs = "float x, float y, float z", .parameters = "float a"};
-  CHECK_OK(hx_compile(hx, &source, &kernel));
+  static const char *const declarations[] = {"float x, float y, float z", "float x, row float y, float z"};
+  for (int k = 0; k < 2; k++) {
+    const hx_kernel_source source = {.text = "a * x + y * z", .inputs = declarations[k], .parameters = "float a"};
+    CHECK_OK(hx_compile(hx, &source, &kernels[k]));
+  }
   printf("map_rows_test: seed %llu, %lu cases\n", (unsigned long long)seed, cases);
   check_refusals();
   check_refused_reductions();
+  check_refused_values();
+  check_equality();
   check_narrow();
   for (unsigned long i = 0; i < cases && checks_failed < 5; i++)
     (i / SHAPES % 2 ? check_reduction : check_case)(shapes[i % SHAPES][0], shapes[i % SHAPES][1]);
+  for (size_t i = 0; i < SHAPES && checks_failed < 5; i++) check_chain(shapes[i][0], shapes[i][1]);
   printf("map_rows_test: devices took part in %u tasks\n", shared);
   CHECK(shared || !with_device, "devices did nothing");
-  hx_kernel_free(kernel);
+  for (int k = 0; k < 2; k++) hx_kernel_free(kernels[k]);
   hx_close(hx);
   return checks_end("map_rows_test");
 }

@@ -77,8 +77,9 @@ static hx_status offload(hx_context *hx, const hx_task *task) {
 
 static void check_map(hx_context *hx, const tree *t, const hx_kernel *k, arrays *a, size_t n, const uint32_t *wanted,
                       float share) {
-  const bool in_place = tree_input_count(t) && draw(4) == 0;
-  uint32_t *const out = a->p[in_place ? draw(tree_input_count(t)) : TREE_INPUTS];
+  const unsigned replaced = tree_input_count(t) ? (unsigned)draw(tree_input_count(t)) : 0;
+  const bool in_place = tree_input_count(t) && draw(4) == 0 && !tree_input_is_per_row(t, replaced);
+  uint32_t *const out = a->p[in_place ? replaced : TREE_INPUTS];
   hx_task task = hx_map(k, a->inputs, n, a->parameters, out);
   task.gpu_share = share;
   CHECK_OK(offload(hx, &task));

@@ -12,6 +12,8 @@
 
 #define ELEMENTS 150
 
+enum { COLUMNS = 25 }; /* of matrices: each row has one value of such an input */
+
 static uint32_t input[HX__EXPR_INPUTS][ELEMENTS];
 
 int LLVMFuzzerInitialize(int *argc, char ***argv) {
@@ -22,13 +24,14 @@ int LLVMFuzzerInitialize(int *argc, char ***argv) {
   return (void)argc, (void)argv, 0;
 }
 
-/* The values one after the other, for element i. */
-static uint32_t value_of(const hx__expr *e, const uint32_t *parameters, size_t i) {
+/* The values one after the other, for element i; row: which value inputs have that have one per row. */
+static uint32_t value_of(const hx__expr *e, const uint32_t *parameters, size_t i, size_t row) {
   uint32_t v[HX__EXPR_VALUES];
   for (unsigned k = 0; k < e->count; k++) {
     const hx__expr_value *const o = &e->value[k];
     v[k] = o->op == HX__EXPR_CONSTANT    ? o->bits
            : o->op == HX__EXPR_INPUT     ? input[o->arg[0]][i]
+           : o->op == HX__EXPR_ROW       ? input[o->arg[0]][row]
            : o->op == HX__EXPR_PARAMETER ? parameters[o->arg[0]]
                                          : hx__expr_fold((hx__expr_op)o->op, v[o->arg[0]], v[o->arg[1]], v[o->arg[2]]);
   }
@@ -43,10 +46,15 @@ static void check_values(const hx__expr *e, const hx__expr_code *code, hx__isa i
   uint32_t out[ELEMENTS];
   if (!cpu) return;
   for (unsigned a = 0; a < HX__EXPR_INPUTS; a++) inputs[a] = input[a];
-  cpu->evaluate(code, inputs, parameters, (hx__expr_rows){.n = ELEMENTS, .rows = 1}, false, out);
-  for (size_t i = 0; i < ELEMENTS; i++) {
-    const uint32_t wanted = value_of(e, parameters, i);
-    FUZZ_CHECK(out[i] == wanted, "isa %d: [%zu] is %08x, not %08x", (int)isa, i, out[i], wanted);
+  size_t ld[HX__EXPR_INPUTS];
+  for (unsigned a = 0; a < HX__EXPR_INPUTS; a++) ld[a] = e->per_row[a] ? 1 : COLUMNS;
+  for (size_t columns = COLUMNS; columns <= ELEMENTS; columns += ELEMENTS - COLUMNS) {
+    const hx__expr_rows rows = {.n = columns, .rows = ELEMENTS / columns, .ld = ld, .ld_out = columns};
+    cpu->evaluate(code, inputs, parameters, rows, false, out);
+    for (size_t i = 0; i < ELEMENTS; i++) {
+      const uint32_t wanted = value_of(e, parameters, i, i / columns);
+      FUZZ_CHECK(out[i] == wanted, "isa %d: [%zu] is %08x, not %08x", (int)isa, i, out[i], wanted);
+    }
   }
 }
 

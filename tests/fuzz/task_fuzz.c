@@ -13,14 +13,15 @@ typedef unsigned __int128 wide;
 static _Alignas(64) float arena[CELLS];
 
 /* The kernels of maps, and what of them a task may leave out. */
-enum { KERNELS = 3, MOST_INPUTS = 2 };
+enum { KERNELS = 4, MOST_INPUTS = 2 };
 static struct hx_kernel kernels[KERNELS];
 static const struct {
   hx_kernel_source source;
   unsigned inputs, parameters;
 } kSources[KERNELS] = {{{.text = "7"}, 0, 0},
                        {{.text = "x * a", .inputs = "float x", .parameters = "float a"}, 1, 1},
-                       {{.text = "x - y", .inputs = "int x, int y"}, 2, 0}};
+                       {{.text = "x - y", .inputs = "int x, int y"}, 2, 0},
+                       {{.text = "x - y", .inputs = "int x, row int y"}, 2, 0}};
 
 int LLVMFuzzerInitialize(int *argc, char ***argv) {
   (void)argc, (void)argv;
@@ -198,10 +199,10 @@ static size_t map_rows(const struct hx_map_args *t) { return t->rows || (t->op &
 static size_t map_results(const struct hx_map_args *t) { return t->op && t->fields ? t->nfields : map_rows(t); }
 
 /* The bytes from the first element of a map's array to its last one; false: they do not fit the address space. */
-static bool map_array_fits(const struct hx_map_args *t, uintptr_t p, size_t ld, wide *bytes) {
+static bool map_array_fits(const struct hx_map_args *t, uintptr_t p, size_t cols, size_t ld, wide *bytes) {
   const size_t rows = map_rows(t);
-  if ((ld && ld < t->n) || (wide)(rows - 1) * ld > SIZE_MAX) return false;
-  *bytes = ((wide)(rows - 1) * ld + t->n) * 4;
+  if ((ld && ld < cols) || (wide)(rows - 1) * ld > SIZE_MAX) return false;
+  *bytes = ((wide)(rows - 1) * ld + cols) * 4;
   return p && !(p & 3u) && p + *bytes <= UINTPTR_MAX;
 }
 
@@ -228,15 +229,16 @@ static bool map_fits(const struct hx_map_args *t) {
   if (!t->kernel || t->n > SIZE_MAX / 4 || (wide)t->n * map_rows(t) > SIZE_MAX / 4) return false;
   if (t->op ? !map_reduction_fits(t) : t->fields || t->nfields) return false;
   if (t->n == 0) return true;
-  if (!t->op && !map_array_fits(t, (uintptr_t)t->out, ld_out, &out_bytes)) return false;
+  if (!t->op && !map_array_fits(t, (uintptr_t)t->out, t->n, ld_out, &out_bytes)) return false;
   const size_t kernel = (size_t)(t->kernel - kernels);
   if ((kSources[kernel].inputs && !t->inputs) || (kSources[kernel].parameters && !t->parameters)) return false;
   if (map_rows(t) == 0 || map_results(t) == 0) return true;
   for (unsigned i = 0; i < kSources[kernel].inputs; i++) {
     const uintptr_t x = (uintptr_t)t->inputs[i], out = (uintptr_t)t->out;
-    const size_t ld = t->ld ? t->ld[i] : t->n;
-    const bool in_place = t->op == 0 && x == out && (map_rows(t) == 1 || ld == ld_out);
-    if (!map_array_fits(t, x, ld, &bytes)) return false;
+    const bool per_row = kernel == 3 && i == 1;
+    const size_t cols = per_row ? 1 : t->n, ld = t->ld ? t->ld[i] : cols;
+    const bool in_place = t->op == 0 && x == out && !per_row && (map_rows(t) == 1 || ld == ld_out);
+    if (!map_array_fits(t, x, cols, ld, &bytes)) return false;
     if (!in_place && !ranges_disjoint(out, out_bytes, x, bytes)) return false;
   }
   return true;

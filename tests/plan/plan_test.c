@@ -97,7 +97,32 @@ static void check_parts(const hx__plan *plan, size_t slices) {
   CHECK(next == slices, "%zu of %zu slices", next, slices);
 }
 
+/* A map of 1024 x 1024 elements on a device behind a link, before anything is measured. */
+static double map_ns_per_unit(bool per_row, size_t ld) {
+  enum { SIDE = 1024 };
+  struct hx_kernel *const kernel = calloc(1, sizeof *kernel);
+  if (!kernel) exit(1);
+  kernel->expr.inputs = 2;
+  kernel->expr.row_inputs = per_row;
+  kernel->expr.per_row[1] = per_row;
+  const hx__work w = {.kernel = kernel, .map = true, .units = SIDE * SIDE, .cols = SIDE, .ld = {SIDE, ld}};
+  const hx__nearest none = {.rate = {.samples = 0}};
+  hx__plan_snapshot s = {.work = &w};
+  s.device[0] = (hx__device_facts){.seed_rate = 300, .launch_ns = 1e4, .link_ns = 0.1};
+  hx__expect_device(&s, 0, &none, &none);
+  free(kernel);
+  return s.inputs.device[0].beside.ns_per_unit;
+}
+
+/* What every row shares, and one value per row, take a device next to no time to get. */
+static void check_transfers(void) {
+  const double both = map_ns_per_unit(false, 1024), row = map_ns_per_unit(false, 0), values = map_ns_per_unit(true, 1);
+  CHECK(both > row * 1.3 && row > 0.3, "%g ns with two matrices, %g with one", both, row);
+  CHECK(values >= row * 0.999 && values < row * 1.001, "%g ns with a value per row, %g with one row", values, row);
+}
+
 int main(void) {
+  check_transfers();
   static const double shares[] = {HX__SHARE_AUTO, 0.0, 0.3, 1.0};
   for (unsigned devices = 0; devices <= DEVICES; devices++)
     for (unsigned schedule = HX__SCHEDULE_ADAPTIVE; schedule <= HX__SCHEDULE_GUIDED; schedule++)

@@ -38,7 +38,9 @@ static hx__outcome bind_inputs(hx__cl_stream *stream, const hx__work *w, hx__map
   hx__cl_view views[HX__EXPR_INPUTS];
   hx__outcome outcome = HX__DONE;
   for (unsigned i = 0; i < e->inputs && outcome == HX__DONE; i++) {
-    const hx__cl_region region = {w->ld[i] ? part.row : 0, w->ld[i] ? part.rows : 1, part.col, part.cols};
+    const bool shared = w->ld[i] == 0, per_row = e->per_row[i];
+    const hx__cl_region region = {shared ? 0 : part.row, shared ? 1 : part.rows, per_row ? 0 : part.col,
+                                  per_row ? 1 : part.cols};
     outcome = hx__cl_view_of(stream, &stream->operand[i], region, &views[i]);
   }
   if (outcome == HX__DONE) outcome = hx__cl_await_uploads(stream);

@@ -96,7 +96,8 @@ typedef struct shape {
   size_t rows, cols, shift;
 } shape;
 
-/* One map or map-reduce. If it has several rows, every third input has but one. */
+/* One map or map-reduce. If it has several rows, every third input has but one. Inputs that have one value per row have
+ * another one in each round. */
 static const char *run(hx__stream *stream, const hx__cl_map *map, buffers *b, shape s, unsigned round,
                        hx__memory_mode mode, uint64_t *ns) {
   const hx__cpu_kernels *const cpu = hx__cpu_kernels_for(HX__ISA_AUTO);
@@ -116,10 +117,11 @@ static const char *run(hx__stream *stream, const hx__cl_map *map, buffers *b, sh
   }
   hx__array arrays[HX__EXPR_INPUTS + 1] = {{.p = NULL}};
   for (unsigned a = 0; a < k->expr.inputs; a++) {
-    w.input[a] = b->input[a] + s.shift;
-    w.ld[a] = s.rows > 1 && a % 3 == 2 ? 0 : s.cols + (s.rows > 1) * a;
-    arrays[a] = (hx__array){
-        .p = w.input[a], .rows = w.ld[a] ? s.rows : 1, .cols = s.cols, .ld = w.ld[a] ? w.ld[a] : s.cols, .mode = mode};
+    const bool per_row = k->expr.per_row[a];
+    w.input[a] = b->input[a] + (per_row ? round * 37u : s.shift);
+    w.ld[a] = s.rows > 1 && a % 3 == 2 ? 0 : (per_row ? 1 : s.cols) + (s.rows > 1) * a;
+    const hx__matrix m = hx__input_matrix(&w, a);
+    arrays[a] = (hx__array){.p = m.base, .rows = m.rows, .cols = m.cols, .ld = m.ld, .mode = mode};
   }
   for (unsigned p = 0; p < k->expr.parameters; p++) w.parameter[p] = element(p, round * 37u + p * 900u);
   const hx__request request = {.work = &w, .kernels = cpu, .arrays = arrays, .slots = b->slots};

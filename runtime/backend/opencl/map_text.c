@@ -35,6 +35,9 @@ static void write_value(FILE *f, const hx__expr *e, unsigned index, bool reads) 
     case HX__EXPR_INPUT:
       fprintf(f, reads ? "x%u[x%u_first + row * x%u_ld + i]" : "x%u", v->arg[0], v->arg[0], v->arg[0]);
       break;
+    case HX__EXPR_ROW:
+      fprintf(f, reads ? "x%u[x%u_first + row * x%u_ld]" : "x%u", v->arg[0], v->arg[0], v->arg[0]);
+      break;
     default:
       fprintf(f, "HX_%s(", names[v->op]);
       for (unsigned i = 0, n = hx__expr_operands((hx__expr_op)v->op); i < n; i++)
@@ -89,13 +92,13 @@ static void write_map(FILE *f, const hx__expr *e) {
       f);
 }
 
-/* Calls name(an expression for each input, each parameter). input: that expression, with # for the input's number and @
- * for its type. */
-static void write_call(FILE *f, const hx__expr *e, const char *name, const char *input) {
+/* Calls name(an expression for each input, each parameter). input, row: that expression, of inputs that have one value
+ * per row another, with # for the input's number and @ for its type. */
+static void write_call(FILE *f, const hx__expr *e, const char *name, const char *input, const char *row) {
   fprintf(f, "%s(", name);
   for (unsigned i = 0; i < e->inputs; i++) {
     if (i) fputs(", ", f);
-    for (const char *c = input; *c; c++) switch (*c) {
+    for (const char *c = e->per_row[i] ? row : input; *c; c++) switch (*c) {
         case '#':
           fprintf(f, "%u", i);
           break;
@@ -128,7 +131,7 @@ static void write_functions(FILE *f, const hx__expr *e) {
   fprintf(f, "  return (%s4)(", type_words[hx__expr_type(e)]);
   for (unsigned i = 0; i < 4; i++) {
     if (i) fputs(", ", f);
-    write_call(f, e, "hx_value", lanes[i]);
+    write_call(f, e, "hx_value", lanes[i], lanes[i]);
   }
   fputs(");\n}\n", f);
 }
@@ -141,11 +144,12 @@ static void write_map_reduce(FILE *f, const hx__expr *e) {
   for (unsigned i = 0; i < e->inputs; i++) fprintf(f, "x%u, x%u_first, ", i, i);
   for (unsigned i = 0; i < e->parameters; i++) fprintf(f, "p%u, ", i);
   fputs("\n#define HX_ELEMENT(i) ", f);
-  write_call(f, e, "hx_value", "x#[x#_first + (i)]");
+  write_call(f, e, "hx_value", "x#[x#_first + (i)]", "x#[x#_first]");
   fputs("\n#define HX_FOUR(load, i) ", f);
-  write_call(f, e, "hx_four", "load(@, x# + x#_first + (i))");
+  write_call(f, e, "hx_four", "load(@, x# + x#_first + (i))", "(@4)(x#[x#_first])");
   fputs("\n#define HX_ALIGNED(i) (((0", f);
-  for (unsigned i = 0; i < e->inputs; i++) fprintf(f, " | (uintptr_t)(x%u + x%u_first + (i))", i, i);
+  for (unsigned i = 0; i < e->inputs; i++)
+    if (!e->per_row[i]) fprintf(f, " | (uintptr_t)(x%u + x%u_first + (i))", i, i);
   fputs(") & 15) == 0)\n", f);
 }
 
