@@ -14,9 +14,10 @@ typedef struct kernel_object {
 struct call {
   hxpy_operand in[HX_MAX_INPUTS], out;
   const void *inputs[HX_MAX_INPUTS];
-  size_t ld[HX_MAX_INPUTS]; /* 0: one row for all */
+  size_t ld[HX_MAX_INPUTS];    /* 0: one row for all */
+  bool per_row[HX_MAX_INPUTS]; /* inputs that have one value for each row */
   hx_value parameters[HX_MAX_PARAMETERS];
-  int shaped; /* the input whose shape the results have: the one with the most axes */
+  int shaped; /* the input whose shape the results have: of those that have rows, the one with the most axes */
   size_t rows, cols;
 };
 
@@ -67,6 +68,27 @@ static size_t row_distance(const hxpy_operand *o, size_t rows, size_t cols) {
   return rows < 2 ? cols : (size_t)stride >= cols ? (size_t)stride : 0;
 }
 
+/* A value for each row: an array without the last axis of the others, or with one element there. */
+static bool find_values(struct call *call, int i) {
+  const Py_buffer *rows = &call->in[call->shaped].view;
+  hxpy_operand *o = &call->in[i];
+  const Py_buffer *v = &o->view;
+  const int kept = rows->ndim ? rows->ndim - 1 : 0;
+  const bool has_axis = v->ndim == rows->ndim && v->ndim && v->shape[kept] == 1;
+  if ((v->ndim != kept && !has_axis) || (kept && memcmp(v->shape, rows->shape, (size_t)kept * sizeof *v->shape) != 0)) {
+    return hxpy_refuse("%s has shape %s; it has one value for each row of %s, whose shape is %s", o->name,
+                       hxpy_shape_text(v), call->in[call->shaped].name, hxpy_shape_text(rows));
+  }
+  Py_ssize_t stride = 1;
+  if (!hxpy_flat(v, NULL, v->ndim, &stride)) {
+    if (!hxpy_operand_copy(o, 'C')) return false;
+    stride = 1;
+  }
+  call->ld[i] = (size_t)stride;
+  call->inputs[i] = o->view.buf;
+  return true;
+}
+
 /* The rows of all inputs. An input of one axis may be a row that all rows of the others share. */
 static bool find_rows(struct call *call, int count) {
   const hxpy_operand *shaped = &call->in[call->shaped];
@@ -76,6 +98,10 @@ static bool find_rows(struct call *call, int count) {
   for (int i = 0; i < last; i++) call->rows *= (size_t)shaped->view.shape[i];
   for (int i = 0; i < count; i++) {
     hxpy_operand *o = &call->in[i];
+    if (call->per_row[i]) {
+      if (!find_values(call, i)) return false;
+      continue;
+    }
     const bool one_row = last > 0 && o->view.ndim == 1 && (size_t)o->view.shape[0] == call->cols;
     if (!one_row && !same_shape(&shaped->view, &o->view)) {
       return hxpy_refuse("%s has shape %s and %s has shape %s", shaped->name, hxpy_shape_text(&shaped->view), o->name,
@@ -89,18 +115,21 @@ static bool find_rows(struct call *call, int count) {
   return true;
 }
 
-/* arrays: a tuple of (name, type, array). parameters: bytes, one hx_value after the other. */
+/* arrays: a tuple of (name, type, whether it has one value per row, array). parameters: bytes, one hx_value after the
+ * other. */
 static bool get_inputs(struct call *call, PyObject *arrays, PyObject *parameters) {
   const int count = (int)PyTuple_Size(arrays);
   memcpy(call->parameters, PyBytes_AsString(parameters), (size_t)PyBytes_Size(parameters));
+  call->shaped = -1;
   for (int i = 0; i < count; i++) {
     const char *name;
-    int type;
+    int type, per_row;
     PyObject *array;
     hxpy_operand *o = &call->in[i];
-    if (!PyArg_ParseTuple(PyTuple_GetItem(arrays, i), "siO", &name, &type, &array)) return false;
+    if (!PyArg_ParseTuple(PyTuple_GetItem(arrays, i), "sipO", &name, &type, &per_row, &array)) return false;
     if (!hxpy_operand_get(o, array, name) || !has_type(o, (hx_type)type)) return false;
-    if (o->view.ndim > call->in[call->shaped].view.ndim) call->shaped = i;
+    call->per_row[i] = per_row;
+    if (!per_row && (call->shaped < 0 || o->view.ndim > call->in[call->shaped].view.ndim)) call->shaped = i;
   }
   return find_rows(call, count);
 }
@@ -109,8 +138,10 @@ static bool get_inputs(struct call *call, PyObject *arrays, PyObject *parameters
 static bool join_rows(struct call *call, int count) {
   for (int i = 0; i < count; i++) {
     hxpy_operand *o = &call->in[i];
-    if (call->rows > 1 && call->ld[i] == 0) {
-      return hxpy_refuse("%s has one row for all; give an axis", o->name);
+    if (call->rows > 1 && (call->ld[i] == 0 || call->per_row[i])) {
+      return hxpy_refuse(
+          call->per_row[i] ? "%s has one value for each row; give an axis" : "%s has one row for all; give an axis",
+          o->name);
     }
     if (!hxpy_contiguous(o) && !hxpy_operand_copy(o, 'C')) return false;
     call->inputs[i] = o->view.buf;

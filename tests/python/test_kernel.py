@@ -123,6 +123,59 @@ class Maps(unittest.TestCase):
             with self.assertRaisesRegex(hx.InvalidArgument, text):
                 call()
 
+    def test_values_of_rows(self):
+        k = hx.Kernel("(x - m) * s", "float x, row float m, row float s")
+        i = hx.Kernel("m / x + (int)u", "row int m, int x, row unsigned u")
+        for shape in ((31, 45), (1, 7), (300, 3), (5, 4, 65), (70, 1), (9,), (2, 4097), (6, 0), (0, 5)):
+            x, m, s = floats(rng(), shape), floats(rng(), shape[:-1]), floats(rng(), shape[:-1])
+            m, s = np.asarray(m), np.asarray(s)
+            wanted = (x - m[..., None]) * s[..., None]
+            for share in (0, 0.5, 1):
+                self.equal(k.map(x, m, s[..., None], gpu_share=share), wanted)
+            for values in (
+                np.repeat(m[..., None], 3, -1)[..., 1:2],
+                np.asfortranarray(m),
+                m[..., None].copy()[::-1][::-1],
+                np.repeat(m.reshape(-1), 2)[::2].reshape(m.shape),
+            ):
+                self.equal(k.map(x, values, s), wanted)
+            self.equal(k.map(x.repeat(2, -1)[..., ::2], m, s), wanted)
+            if 0 not in shape:
+                for name in ("sum", "max", "argmin"):
+                    self.equal(
+                        np.asarray(k.reduce(name, x, m, s, axis=-1)), np.asarray(getattr(hx, name)(wanted, axis=-1))
+                    )
+            n = rng().integers(1, 50, shape).astype(I32)
+            v = rng().integers(-(2**31), 2**31, shape[:-1]).astype(I32)
+            whole = np.trunc(np.asarray(v)[..., None] / n.astype(float)).astype(I32)
+            self.equal(i.map(v, n, np.asarray(v).view(U32)), whole + np.asarray(v)[..., None])
+        x = floats(rng(), (37, 50))
+        e = x - hx.Kernel("x", "float x").reduce("max", x, axis=1)[:, None]
+        top = hx.Kernel("x - m", "float x, row float m")
+        self.equal(top.map(x, x.max(axis=1)), e)
+        self.equal(top.map(x, np.broadcast_to(F32(2), (37,))), x - F32(2))
+        self.assertEqual(top.reduce("sum", x[0], F32(1)), hx.sum(x[0] - F32(1)))
+        row = hx.Kernel("row * x", "float row, row float x")
+        self.equal(row.map(x, x[:, 1]), x * x[:, 1:2])
+        for error, call, text in (
+            (
+                ValueError,
+                lambda: top.map(x, x[0]),
+                r"m has shape \(50,\); it has one value for each row of x.*\(37, 50\)",
+            ),
+            (ValueError, lambda: top.map(x, x[:, :2]), r"m has shape \(37, 2\); it has one value"),
+            (ValueError, lambda: top.map(x, x), "m has shape"),
+            (ValueError, lambda: top.map(x, F32(1)), "m has shape"),
+            (ValueError, lambda: top.map(x[0], x[0]), "m has shape"),
+            (ValueError, lambda: top.reduce("sum", x, x[:, 0]), "m has one value for each row; give an axis"),
+            (ValueError, lambda: top.map(x, x[:, 0].copy(), out=x.T), "out has shape"),
+            (ValueError, lambda: top.map(x, x[:, 0], out=x), "one value for each row"),
+            (ValueError, lambda: hx.Kernel("m", "row float m"), "names no array"),
+            (TypeError, lambda: top.map(x, x[:, 0].astype(I32)), "m is int32"),
+        ):
+            with self.assertRaisesRegex(error, text):
+                call()
+
     def test_sources(self):
         for source, text in (
             (("fabsf(x - z)", "float x"), "text 1:11"),
