@@ -114,6 +114,7 @@ run_example memory
 run_example moments 5000
 run_example products
 run_example saxpy 5000
+run_example softmax 50
 run_example statistics
 run_example ten_calls 100000
 checks=$((checks + 1))
