@@ -101,7 +101,7 @@ def copy(obj: Any, order: Literal["C", "K"]) -> NDArray[Any]:
 def gather(obj: Any, axes: Sequence[int]) -> NDArray[Any]:
     """A C-contiguous copy in which the axes come last."""
     array = np.asarray(obj)
-    return np.ascontiguousarray(np.moveaxis(array, axes, range(array.ndim - len(axes), array.ndim)))
+    return np.array(np.moveaxis(array, axes, range(array.ndim - len(axes), array.ndim)), order="C")
 
 
 def is_buffer(obj: Any) -> bool:

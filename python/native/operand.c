@@ -58,10 +58,19 @@ static bool hold(hxpy_operand *o, PyObject *object, const char *name) {
   return held;
 }
 
+/* What is held, for functions in Python, only while it is held. The object in a Py_buffer need not have the buffer
+ * protocol itself: for a class with __buffer__ it is an object of Python's own. */
+static PyObject *view_of(const hxpy_operand *o) {
+  Py_buffer view = o->view; /* Python 3.10 wants one that is not const, and reads it */
+  return PyMemoryView_FromBuffer(&view);
+}
+
 static bool hold_typed(hxpy_operand *o, PyObject *object, const char *name) {
   if (!hold(o, object, name)) return false;
   if (o->type) return true;
-  Py_XDECREF(PyObject_CallFunction(hxpy_py.dtype_error, "sO", name, o->view.obj)); /* raises */
+  PyObject *view = view_of(o);
+  if (view) Py_XDECREF(PyObject_CallFunction(hxpy_py.dtype_error, "sO", name, view)); /* raises */
+  Py_XDECREF(view);
   return false;
 }
 
@@ -86,21 +95,28 @@ bool hxpy_operand_get_output(hxpy_operand *o, PyObject *object, const char *name
 static bool replace(hxpy_operand *o, PyObject *copy) {
   if (!copy) return false;
   const char *name = o->name;
+  const hx_type type = o->type;
+  const int ndim = o->view.ndim;
   hxpy_operand_release(o);
   bool held = hold(o, copy, name);
   Py_DECREF(copy);
-  return held;
+  if (!held || (o->type == type && o->view.ndim == ndim)) return held;
+  return hxpy_refuse("%s has a format that NumPy reads as another one", name);
 }
 
 bool hxpy_operand_copy(hxpy_operand *o, char order) {
-  return replace(o, PyObject_CallFunction(hxpy_py.copy, "OC", o->view.obj, order));
+  PyObject *view = view_of(o);
+  PyObject *copy = view ? PyObject_CallFunction(hxpy_py.copy, "OC", view, order) : NULL;
+  Py_XDECREF(view);
+  return replace(o, copy);
 }
 
 bool hxpy_operand_gather(hxpy_operand *o, const int *axes, int count) {
-  PyObject *tuple = PyTuple_New(count);
+  PyObject *view = view_of(o), *tuple = PyTuple_New(count);
   for (int i = 0; tuple && i < count; i++) PyTuple_SetItem(tuple, i, PyLong_FromLong(axes[i]));
-  PyObject *copy = tuple ? PyObject_CallFunction(hxpy_py.gather, "OO", o->view.obj, tuple) : NULL;
+  PyObject *copy = view && tuple ? PyObject_CallFunction(hxpy_py.gather, "OO", view, tuple) : NULL;
   Py_XDECREF(tuple);
+  Py_XDECREF(view);
   return replace(o, copy);
 }
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reductions of whole arrays and along axes, compared with the definition."""
 import array
+import sys
 import unittest
 
 import numpy as np
@@ -102,6 +103,29 @@ class Whole(unittest.TestCase):
         self.assertEqual(hx.sum(array.array("f", [1, 2, 3])), 6)
         self.assertEqual(hx.max(memoryview(array.array("I", [1, 2, 3]))[::2]), 3)
         self.assertEqual(hx.sum(np.float32(2.5)), 2.5)
+
+    @unittest.skipUnless(sys.version_info >= (3, 12), "classes written in Python have no __buffer__")
+    def test_objects_with_a_buffer_method(self):
+        class Object:
+            def __init__(self, array):
+                self.array = array
+
+            def __buffer__(self, flags):
+                return memoryview(self.array)
+
+        a = values(rng(), np.float32, (30, 50))
+        one = np.ones((50, 1), np.float32)
+        kernel = hx.Kernel("x + 1", "float x")
+        for view in (a, a[::-1], a[:, ::-1], a[::-2, ::-3], a.T[::-1]):
+            for axis in (None, 0, 1):
+                self.assertTrue(same(hx.sum(Object(view), axis=axis), hx.sum(view, axis=axis)))
+                self.assertTrue(same(hx.argmax(Object(view), axis=axis), hx.argmax(view, axis=axis)))
+            self.assertTrue(same(hx.vdot(Object(view), Object(view)), hx.vdot(view, view)))
+            self.assertTrue(same(kernel.map(Object(view)), kernel.map(view)))
+            b = one[: view.shape[1]]
+            self.assertTrue(same(hx.matmul(Object(view), Object(b)), hx.matmul(view, b)))
+        with self.assertRaisesRegex(TypeError, "^a is float64; hx has float32, int32, uint32$"):
+            hx.sum(Object(np.ones(3)))
 
     def test_objects_that_have_an_array(self):
         class Series:  # as pandas has it: no buffer protocol
