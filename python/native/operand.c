@@ -36,6 +36,18 @@ static bool aligned(const Py_buffer *v) {
   return true;
 }
 
+/* PyObject_GetBuffer with shape and strides. ctypes gives no strides, though they were asked for; a memoryview of its
+ * array has them. */
+static bool get_buffer(PyObject *object, Py_buffer *view) {
+  if (PyObject_GetBuffer(object, view, PyBUF_FORMAT | PyBUF_STRIDES)) return false;
+  if (view->ndim == 0 || (view->shape && view->strides)) return true;
+  PyBuffer_Release(view);
+  PyObject *full = PyMemoryView_FromObject(object);
+  const bool got = full && PyObject_GetBuffer(full, view, PyBUF_FORMAT | PyBUF_STRIDES) == 0;
+  Py_XDECREF(full);
+  return got;
+}
+
 /* Holds the array as it is. type is 0 if hx does not have it. */
 static bool hold(hxpy_operand *o, PyObject *object, const char *name) {
   PyObject *array = NULL;
@@ -46,7 +58,7 @@ static bool hold(hxpy_operand *o, PyObject *object, const char *name) {
   }
   o->name = name;
   o->type = 0;
-  bool held = PyObject_GetBuffer(object, &o->view, PyBUF_FORMAT | PyBUF_STRIDES) == 0;
+  bool held = get_buffer(object, &o->view);
   if (held) {
     o->type = type_of(&o->view);
   } else { /* NumPy has no format for some of its dtypes; the view is as it was, without an object */

@@ -3,6 +3,7 @@
 import array
 import ctypes
 import gc
+import multiprocessing
 import sys
 import unittest
 import weakref
@@ -222,6 +223,13 @@ class Registered(unittest.TestCase):
         registration.unregister()
         gc.collect()
         self.assertIsNone(gone())
+
+    def test_arrays_without_strides(self):
+        shared = multiprocessing.RawArray("d", 10)
+        hx.register(shared).unregister()
+        a = (ctypes.c_float * 4)(1, 2, 3, 4)
+        with hx.register(a, advice=hx.Advice.READ_MOSTLY):
+            self.assertEqual(hx.sum(a), 10)
 
     def test_dropped_registrations_end(self):
         a = np.ones(100, np.float32)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reductions of whole arrays and along axes, compared with the definition."""
 import array
+import ctypes
 import sys
 import unittest
 
@@ -103,6 +104,20 @@ class Whole(unittest.TestCase):
         self.assertEqual(hx.sum(array.array("f", [1, 2, 3])), 6)
         self.assertEqual(hx.max(memoryview(array.array("I", [1, 2, 3]))[::2]), 3)
         self.assertEqual(hx.sum(np.float32(2.5)), 2.5)
+
+    def test_arrays_of_ctypes(self):
+        x = (ctypes.c_float * 4)(1, 2, 3, 4)
+        rows = ((ctypes.c_int * 3) * 2)((1, 2, 3), (4, 5, 6))
+        self.assertEqual((hx.sum(x), hx.argmax(x), hx.dot(x, x)), (10, 3, 30))
+        self.assertEqual((hx.sum(ctypes.c_uint(7)), hx.sum((ctypes.c_float * 0)())), (7, 0))
+        self.assertEqual(
+            (hx.sum(rows), hx.sum(rows, axis=1).tolist(), hx.sum(rows, axis=0).tolist()), (21, [6, 15], [5, 7, 9])
+        )
+        out = (ctypes.c_float * 4)()
+        self.assertIs(hx.Kernel("x * x", "float x").map(x, out=out), out)
+        self.assertEqual(list(out), [1, 4, 9, 16])
+        with self.assertRaisesRegex(TypeError, "a is float64"):
+            hx.sum((ctypes.c_double * 4)())
 
     @unittest.skipUnless(sys.version_info >= (3, 12), "classes written in Python have no __buffer__")
     def test_objects_with_a_buffer_method(self):
