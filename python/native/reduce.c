@@ -75,11 +75,13 @@ static bool run_whole(hxpy_context *c, hxpy_reduction *r, float share) {
   return hxpy_run(c, &task);
 }
 
-/* The scalar as an array of `ndim` axes of extent 1. Takes the reference to it. */
+/* The scalar as an array of `ndim` axes of extent 1; without an axis it stays a scalar, as along axes. Takes the
+ * reference to it. */
 static PyObject *with_axes(PyObject *scalar, int ndim) {
+  if (ndim == 0) return scalar;
   PyObject *ones = PyTuple_New(ndim);
   for (int i = 0; ones && i < ndim; i++) PyTuple_SetItem(ones, i, PyLong_FromLong(1));
-  PyObject *array = scalar && ones ? PyObject_CallMethod(scalar, "reshape", "O", ones) : NULL;
+  PyObject *array = scalar && ones ? PyObject_CallMethod(scalar, "reshape", "(O)", ones) : NULL;
   Py_XDECREF(ones);
   Py_XDECREF(scalar);
   return array;

@@ -278,6 +278,17 @@ class Statistics(unittest.TestCase):
         self.assertIs(type(hx.var(x)), np.float32)
         self.assertEqual(hx.var(x, 1, keepdims=True).shape, (40, 1))
 
+    def test_of_a_scalar(self):
+        for dtype, of in ((np.float32, np.float32), (np.int32, np.float64)):
+            for x in (dtype(3), np.array(3, dtype)):
+                for keepdims in (False, True):
+                    self.assertTrue(same(hx.sum(x, keepdims=keepdims), WIDE[dtype](3)))
+                    self.assertTrue(same(hx.argmax(x, keepdims=keepdims), np.intp(0)))
+                    self.assertTrue(same(hx.mean(x, keepdims=keepdims), of(3)))
+                    self.assertTrue(same(hx.norm(x, keepdims=keepdims), of(3)))
+                    self.assertTrue(same(hx.var(x, keepdims=keepdims), of(0)))
+                    self.assertTrue(same(hx.std(x, keepdims=keepdims), of(0)))
+
     def test_norm(self):
         x = np.array([[3, 4], [5, 12]], np.float32)
         self.assertTrue(same(hx.norm(x, 1), np.array([5, 13], np.float32)))
