@@ -51,7 +51,7 @@ def mean(a: Any, axis: Axis = None, keepdims: bool = False, *, context: Optional
 
 def _variance_of_integers(array: NDArray[Any], axis: Axis, count: int, ddof: float, context: Optional[Context]) -> Any:
     """(n sum(x^2) - sum(x)^2) / (n (n - ddof)), exact up to the division."""
-    low, high = _native.reduce_soa([("min", array), ("max", array)], context=context)
+    low, high = _native.reduce_soa([("min", array), ("max", array)], context=context) if array.size else (0, 0)
     limit = 2**63 if array.dtype == np.int32 else 2**64
     if count * max(-int(low), int(high)) ** 2 >= limit:
         raise InvalidArgument(f"the sum of squares may exceed 64 bits (a is {array.dtype}); pass a as float32")

@@ -289,6 +289,13 @@ class Statistics(unittest.TestCase):
                     self.assertTrue(same(hx.var(x, keepdims=keepdims), of(0)))
                     self.assertTrue(same(hx.std(x, keepdims=keepdims), of(0)))
 
+    def test_no_line(self):
+        for dtype, of in ((np.float32, np.float32), (np.int32, np.float64), (np.uint32, np.float64)):
+            x = np.zeros((0, 5), dtype)
+            for function in (hx.mean, hx.var, hx.std, hx.norm):
+                self.assertTrue(same(function(x, axis=1), np.zeros(0, of)))
+                self.assertTrue(same(function(x, axis=1, keepdims=True), np.zeros((0, 1), of)))
+
     def test_norm(self):
         x = np.array([[3, 4], [5, 12]], np.float32)
         self.assertTrue(same(hx.norm(x, 1), np.array([5, 13], np.float32)))
