@@ -62,13 +62,19 @@ static uint64_t join_index(const uint64_t *slots, size_t count) {
   return (uint64_t)best * HX__LEAF + (uint32_t)slots[best];
 }
 
-/* The bits of an element from its key (base/slot.h). */
+/* The bits of an element from its key (base/slot.h). flip: what turns a key into the order of the elements. */
+static inline uint32_t float_of_key(uint32_t key, uint32_t flip) {
+  const uint32_t ordered = key ^ flip, positive = ordered >> 31; /* without a branch, because signs are random */
+  return key == 0 ? HX__CANONICAL_NAN : ordered ^ ((positive - 1u) | 0x80000000u);
+}
+static inline uint32_t int_of_key(uint32_t key, uint32_t flip) { return key ^ flip ^ 0x80000000u; }
+static inline uint32_t unsigned_of_key(uint32_t key, uint32_t flip) { return key ^ flip; }
+
+static uint32_t flip_of(hx_op op) { return op == HX_MIN ? 0 : UINT32_MAX; }
+
 static uint32_t key_bits(hx_op op, hx_type type, uint32_t key) {
-  if (type == HX_F32 && key == 0) return HX__CANONICAL_NAN;
-  const uint32_t ordered = op == HX_MIN ? key : ~key;
-  if (type == HX_U32) return ordered;
-  if (type == HX_I32) return ordered ^ 0x80000000u;
-  return ordered >> 31 ? ordered ^ 0x80000000u : ~ordered;
+  if (type == HX_F32) return float_of_key(key, flip_of(op));
+  return type == HX_I32 ? int_of_key(key, flip_of(op)) : unsigned_of_key(key, flip_of(op));
 }
 
 hx_value hx__join(hx_op op, hx_type type, uint64_t *slots, size_t leaves) {
@@ -95,9 +101,20 @@ hx_value hx__join(hx_op op, hx_type type, uint64_t *slots, size_t leaves) {
   return v;
 }
 
+static inline __attribute__((always_inline)) void keys_to_bits(uint64_t *slots, size_t count, uint32_t flip,
+                                                               uint32_t (*bits)(uint32_t, uint32_t)) {
+  for (size_t i = 0; i < count; i++) slots[i] = bits((uint32_t)slots[i], flip);
+}
+
+/* A loop for each type, because there may be as many lines as elements. */
 void hx__join_ones(hx_op op, hx_type type, uint64_t *slots, size_t count) {
-  if (op < HX_MIN || op > HX_ARGMAX) return;
-  for (size_t i = 0; i < count; i++) slots[i] = hx__join(op, type, &slots[i], 1).u64;
+  if (op == HX_ARGMIN || op == HX_ARGMAX) {
+    for (size_t i = 0; i < count; i++) slots[i] = (uint32_t)slots[i];
+  } else if (op == HX_MIN || op == HX_MAX) {
+    if (type == HX_F32) keys_to_bits(slots, count, flip_of(op), float_of_key);
+    if (type == HX_I32) keys_to_bits(slots, count, flip_of(op), int_of_key);
+    if (type == HX_U32) keys_to_bits(slots, count, flip_of(op), unsigned_of_key);
+  }
 }
 
 void hx__join_lines(const hx__work *w, uint64_t *slots, uint64_t *line) {
