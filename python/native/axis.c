@@ -96,11 +96,13 @@ static int longest_first(struct group *groups, int count, bool pairs) {
   return count;
 }
 
-/* Calls hx for each combination of the groups from the second on, and stores the results. */
+/* Calls hx for each combination of the groups from the second on, and stores the results. lines.out NULL: hx stores its
+ * values in the results itself. */
 static bool run_groups(hxpy_context *c, hx_task *task, const struct group *groups, int count, hxpy_cell cell,
                        void *results) {
   struct hx_lines_args *l = &task->lines;
   const char *x = l->x, *y = l->y;
+  const bool direct = !l->out;
   Py_ssize_t at[MOST_AXES + 1] = {0};
   for (;;) {
     Py_ssize_t x_offset = 0, y_offset = 0, first = 0;
@@ -111,10 +113,9 @@ static bool run_groups(hxpy_context *c, hx_task *task, const struct group *group
     }
     l->x = x + x_offset;
     if (y) l->y = y + y_offset;
+    if (direct) l->out = (hx_value *)results + first;
     if (!hxpy_run(c, task)) return false;
-    for (size_t i = 0; i < l->lines; i++) {
-      hxpy_store(cell, results, (size_t)(first + (Py_ssize_t)i * groups[0].out), &l->out[i]);
-    }
+    if (!direct) hxpy_store(cell, results, (size_t)first, (size_t)groups[0].out, l->out, l->lines);
     int g = 1;
     while (g < count && ++at[g] == groups[g].extent) at[g++] = 0;
     if (g >= count) return true;
@@ -154,8 +155,9 @@ static bool fill(hxpy_context *c, hx_op op, hxpy_operand *a, hxpy_operand *b, co
   int used = join_axes(&a->view, &sa, b ? &b->view : NULL, &sb, groups);
   used = longest_first(groups, used, b != NULL);
   size_t lines = (size_t)groups[0].extent;
-  hx_value *out = malloc(lines * sizeof *out);
-  if (!out) return PyErr_NoMemory();
+  const bool direct = groups[0].out == 1 && hxpy_stores_values(cell);
+  hx_value *out = direct ? NULL : malloc(lines * sizeof *out);
+  if (!direct && !out) return PyErr_NoMemory();
   hx_task task = hx_reduce_strided(op, a->type, a->view.buf, (size_t)sa.stride, n, out);
   task.gpu_share = share;
   task.lines.lines = lines;

@@ -223,7 +223,7 @@ static PyObject *reduce_rows(struct call *call, const hx_kernel *k, const struct
   PyObject *result = run(&task, r->share, r->context) ? hxpy_array(cell, shaped->ndim - 1, shaped->shape) : NULL;
   Py_buffer view;
   if (result && PyObject_GetBuffer(result, &view, PyBUF_WRITABLE) == 0) {
-    for (size_t i = 0; i < call->rows; i++) hxpy_store(cell, view.buf, i, &values[i]);
+    hxpy_store(cell, view.buf, 0, 1, values, call->rows);
     PyBuffer_Release(&view);
   } else {
     Py_CLEAR(result);

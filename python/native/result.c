@@ -2,7 +2,7 @@
  * Results as NumPy's scalars and arrays. */
 #include "native.h"
 
-#include <string.h>
+#include <stdint.h>
 
 /* An array of one element for each type of result. Reading its element is the fastest way to a NumPy scalar that needs
  * no header of NumPy: calling numpy.float32 takes several times as long. Only used with the GIL. */
@@ -34,13 +34,21 @@ hxpy_cell hxpy_cell_of(hx_op op, hx_type type) {
   }
 }
 
-void hxpy_store(hxpy_cell cell, void *memory, size_t index, const hx_value *value) {
-  size_t bytes = cell <= HXPY_UINT32 ? 4 : 8; /* every member of hx_value begins at its first byte */
-  memcpy((char *)memory + index * bytes, value, bytes);
+bool hxpy_stores_values(hxpy_cell cell) { return cell > HXPY_UINT32; }
+
+/* Every member of hx_value begins at its first byte, so that the size alone counts. */
+void hxpy_store(hxpy_cell cell, void *memory, size_t first, size_t step, const hx_value *values, size_t count) {
+  if (hxpy_stores_values(cell)) {
+    uint64_t *to = (uint64_t *)memory + first;
+    for (size_t i = 0; i < count; i++) to[i * step] = values[i].u64;
+  } else {
+    uint32_t *to = (uint32_t *)memory + first;
+    for (size_t i = 0; i < count; i++) to[i * step] = values[i].u32;
+  }
 }
 
 PyObject *hxpy_scalar(hxpy_cell cell, const hx_value *value) {
-  hxpy_store(cell, cells[cell].view.buf, 0, value);
+  hxpy_store(cell, cells[cell].view.buf, 0, 1, value, 1);
   return PySequence_GetItem(cells[cell].array, 0);
 }
 
