@@ -55,9 +55,31 @@ def _variance_of_integers(array: NDArray[Any], axis: Axis, count: int, ddof: flo
     limit = 2**63 if array.dtype == np.int32 else 2**64
     if count * max(-int(low), int(high)) ** 2 >= limit:
         raise InvalidArgument(f"the sum of squares may exceed 64 bits (a is {array.dtype}); pass a as float32")
-    sums = np.asarray(_native.sum(array, axis, keepdims=True, context=context)).astype(object)
-    squares = np.asarray(_native.sum_squares(array, axis, keepdims=True, context=context)).astype(object)
-    return (count * squares - sums * sums) / (count * (count - ddof))
+    sums = np.asarray(_native.sum(array, axis, keepdims=True, context=context))
+    squares = np.asarray(_native.sum_squares(array, axis, keepdims=True, context=context))
+    return _quotients(count, sums, squares, count * (count - ddof))
+
+
+def _quotients(count: int, sums: NDArray[Any], squares: NDArray[Any], divisor: Any) -> Any:
+    """(count * squares - sums^2) / divisor, rounded once."""
+
+    def by_objects(sums: NDArray[Any], squares: NDArray[Any]) -> Any:
+        """Python's integers do not overflow, and their quotients are rounded once."""
+        exact_sums, exact_squares = sums.astype(object), squares.astype(object)
+        return (count * exact_squares - exact_sums * exact_sums) / divisor
+
+    if squares.size < 32:  # less work than looking at the bounds of NumPy's arithmetic
+        return by_objects(sums, squares)
+    # The square of a sum is at most count times the sum of squares (Cauchy and Schwarz), so that this bounds both.
+    largest = count * int(squares.max(initial=0))
+    if largest >= 2**63 or divisor > 2**53:
+        return by_objects(sums, squares)
+    numerators = count * squares.astype(np.int64) - sums.astype(np.int64) ** 2
+    quotients = np.asarray(numerators / divisor, np.float64)
+    inexact = numerators > 2**53  # float64 may not have such a numerator, and would be rounded twice
+    if inexact.any():
+        quotients[inexact] = by_objects(sums[inexact], squares[inexact])
+    return quotients
 
 
 def _variance_of_floats(array: NDArray[Any], axis: Axis, count: int, ddof: float, context: Optional[Context]) -> Any:

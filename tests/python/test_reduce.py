@@ -268,6 +268,20 @@ class Statistics(unittest.TestCase):
         with self.assertRaisesRegex(hx.InvalidArgument, "64 bits"):
             hx.var(np.full(4, 2**31 - 1, np.int32))
 
+    def test_variances_of_integers_are_rounded_once(self):
+        random = rng()
+        for dtype in (np.int32, np.uint32):
+            for n in (1, 3, 50):
+                for bits in (4, 16, 24, 26, 28):  # products below and above 2^53, and above 2^63
+                    x = random.integers(0, 2**bits, (200, n)).astype(dtype)
+                    if dtype is np.int32:
+                        x[::2] *= -1
+                    x[::3] %= 100  # lines with small numerators beside the others
+                    for ddof in (0, 1, 0.5)[: 3 if n > 1 else 1]:
+                        rows = [[int(v) for v in line] for line in x]
+                        exact = [(n * sum(v * v for v in row) - sum(row) ** 2) / (n * (n - ddof)) for row in rows]
+                        self.assertTrue(same(hx.var(x, axis=1, ddof=ddof), np.array(exact, np.float64)))
+
     def test_variance_of_floats(self):
         x = (rng().random((40, 500)) + 1000).astype(np.float32)  # sum of squares less square of sum has no digit left
         for axis in (None, 0, 1, (0, 1)):
