@@ -80,6 +80,12 @@ class Whole(unittest.TestCase):
             same(sums, np.array([expected("sum", np.ravel(view)) for view in views])), "orders do not differ"
         )
 
+    def test_reversed_arrays_are_added_from_their_first_element_on(self):
+        x = values(rng(), np.float32, 100003)
+        self.assertTrue(same(hx.sum(x[::-1]), hx.sum(x[::-1].copy())))
+        a = x[:100000].reshape(100, 1000)[:, ::-1]
+        self.assertTrue(same(hx.sum(a.T), hx.sum(a.copy())))
+
     def test_broadcast_arrays(self):
         a = np.broadcast_to(np.arange(5, dtype=np.int32), (3, 5))
         self.assertEqual(hx.sum(a), 30)
