@@ -82,7 +82,8 @@ class Kernel:
         with one value for each row lacks their last axis, or has one element there: of shape (n,) or (n, 1) beside
         (n, m).
 
-        Arrays whose rows are not C-contiguous are copied, and such an out is refused. out may be one of the arrays.
+        Arrays whose rows are not C-contiguous and equally far apart are copied, and such an out is refused. out may be
+        one of the arrays.
         TypeError: a dtype that differs from the kernel's, a parameter that is missing or unknown.
         hx.InvalidArgument: shapes differ, out overlaps an array in part, or a parameter does not fit its type.
         """

@@ -18,7 +18,7 @@ struct call {
   bool per_row[HX_MAX_INPUTS]; /* inputs that have one value for each row */
   hx_value parameters[HX_MAX_PARAMETERS];
   int shaped; /* the input whose shape the results have: of those that have rows, the one with the most axes */
-  size_t rows, cols;
+  size_t rows, cols, ld_out;
 };
 
 /* Kernel(text, inputs, parameters, context) */
@@ -163,8 +163,10 @@ static PyObject *get_output(struct call *call, hx_type type, PyObject *out) {
   if (ok && !same_shape(first, &call->out.view)) {
     ok = hxpy_refuse("out has shape %s; the inputs have shape %s", hxpy_shape_text(&call->out.view),
                      hxpy_shape_text(first));
-  } else if (ok && !hxpy_contiguous(&call->out)) {
-    ok = hxpy_refuse("out is not C-contiguous");
+  } else if (ok) {
+    call->ld_out = row_distance(&call->out, call->rows, call->cols);
+    if (!call->ld_out && call->out.view.len)
+      ok = hxpy_refuse("the rows of out are not C-contiguous and equally far apart");
   }
   if (!ok) Py_CLEAR(result);
   return result;
@@ -178,6 +180,20 @@ static PyObject *run(const hx_task *made, PyObject *share, PyObject *context) {
   bool ok = hxpy_run(c, &task);
   hxpy_context_leave(c);
   return ok ? Py_None : NULL;
+}
+
+/* With an exception set: if hx refused the map, which it does only if out overlaps an input in part, says so in the
+ * names of map's arguments. */
+static void explain(const struct call *call, int count) {
+  if (!PyErr_ExceptionMatches(PyTuple_GetItem(hxpy_py.errors, HX_INVALID_ARGUMENT))) return;
+  for (int i = 0; i < count; i++) {
+    const hxpy_operand *o = &call->in[i];
+    const bool same = o->view.buf == call->out.view.buf && (call->rows == 1 || call->ld[i] == call->ld_out);
+    if (!same && hxpy_overlap(o, &call->out)) {
+      hxpy_refuse("out overlaps %s in part", o->name);
+      return;
+    }
+  }
 }
 
 /* map(arrays, parameters, out, gpu_share, context) */
@@ -194,8 +210,11 @@ static PyObject *kernel_map(PyObject *self, PyObject *args) {
   }
   if (result) {
     hx_task task =
-        hx_map_rows(k, call.inputs, call.ld, call.rows, call.cols, call.parameters, call.out.view.buf, call.cols);
-    if (!run(&task, share, context)) Py_CLEAR(result);
+        hx_map_rows(k, call.inputs, call.ld, call.rows, call.cols, call.parameters, call.out.view.buf, call.ld_out);
+    if (!run(&task, share, context)) {
+      explain(&call, (int)PyTuple_Size(arrays));
+      Py_CLEAR(result);
+    }
   }
   call_release(&call);
   return result;

@@ -148,18 +148,9 @@ bool hxpy_product_prepare(hxpy_product *p, PyObject *const *values) {
   return true;
 }
 
-/* Whether the memory between the first and the last element of one overlaps that of the other. */
-static bool spans_overlap(const hxpy_operand *x, const hxpy_operand *y) {
-  void *first_x, *first_y;
-  size_t bytes_x, bytes_y;
-  hxpy_operand_span(x, &first_x, &bytes_x);
-  hxpy_operand_span(y, &first_y, &bytes_y);
-  return (char *)first_x < (char *)first_y + bytes_y && (char *)first_y < (char *)first_x + bytes_x;
-}
-
 void hxpy_product_explain(const hxpy_product *p) {
   if (!PyErr_ExceptionMatches(PyTuple_GetItem(hxpy_py.errors, HX_INVALID_ARGUMENT))) return;
-  const char *name = spans_overlap(&p->a, &p->c) ? "a" : spans_overlap(&p->b, &p->c) ? "b" : NULL;
+  const char *name = hxpy_overlap(&p->a, &p->c) ? "a" : hxpy_overlap(&p->b, &p->c) ? "b" : NULL;
   if (name) hxpy_refuse("out shares elements with %s", name);
 }
 

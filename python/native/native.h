@@ -106,6 +106,8 @@ bool hxpy_contiguous(const hxpy_operand *o);
 bool hxpy_flat(const Py_buffer *v, const int *axes, int count, Py_ssize_t *stride);
 /* The lowest byte of the array and the number of bytes to its highest one. */
 void hxpy_operand_span(const hxpy_operand *o, void **first, size_t *bytes);
+/* Whether the memory between the first and the last element of one overlaps that of the other. */
+bool hxpy_overlap(const hxpy_operand *x, const hxpy_operand *y);
 /* "(2, 3)" in one of a few buffers of the thread. */
 const char *hxpy_shape_text(const Py_buffer *v);
 

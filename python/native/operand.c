@@ -181,6 +181,14 @@ void hxpy_operand_span(const hxpy_operand *o, void **first, size_t *bytes) {
   *bytes = v->len ? (size_t)(high - low) : 0;
 }
 
+bool hxpy_overlap(const hxpy_operand *x, const hxpy_operand *y) {
+  void *first_x, *first_y;
+  size_t bytes_x, bytes_y;
+  hxpy_operand_span(x, &first_x, &bytes_x);
+  hxpy_operand_span(y, &first_y, &bytes_y);
+  return (char *)first_x < (char *)first_y + bytes_y && (char *)first_y < (char *)first_x + bytes_x;
+}
+
 const char *hxpy_shape_text(const Py_buffer *v) {
   static _Thread_local char texts[4][160];
   static _Thread_local unsigned turn;

@@ -68,10 +68,35 @@ class Maps(unittest.TestCase):
         for out, text in ((x.T.copy().T, "contiguous"), (x[:, :4], "shape"), (np.zeros((8, 9), F32), "shape")):
             with self.assertRaisesRegex(hx.InvalidArgument, text):
                 k.map(x, x, out=out)
-        with self.assertRaisesRegex(hx.InvalidArgument, "shares an element"):
-            k.map(x.ravel()[:-1], x.ravel()[:-1], out=x.ravel()[1:])
+        line = x.ravel()
+        for arrays, name in (((line[:-1], line[:-1]), "x"), ((np.ones(63, F32), line[:-1]), "y")):
+            with self.assertRaisesRegex(hx.InvalidArgument, f"^out overlaps {name} in part$"):
+                k.map(*arrays, out=line[1:])
+        with self.assertRaisesRegex(hx.InvalidArgument, "^out overlaps y in part$"):
+            k.map(x[:7], x[1:], out=x[:7])
         with self.assertRaisesRegex(hx.InvalidArgument, "read-only"):
             k.map(x, x, out=np.broadcast_to(F32(0), (8, 8)))
+
+    def test_out_with_gaps_between_rows(self):
+        k = hx.Kernel("x - y", inputs="float x, float y")
+        for room in (np.zeros((37, 61), F32)[:, 3:53], np.zeros((3, 12, 50), F32)[:, :, 7:30]):
+            x, y = floats(rng(), (2, *room.shape))
+            whole = room.base
+            for share in (0, 0.5, 1):
+                whole[...] = 7
+                self.assertIs(k.map(x, y, out=room, gpu_share=share), room)
+                self.equal(room.copy(), x - y)
+                room[...] = 7
+                self.assertTrue((whole == 7).all(), "written between rows")
+            room[...] = x
+            k.map(room, y, out=room)
+            self.equal(room.copy(), x - y)
+            k.map(room, y.reshape(-1, y.shape[-1])[0], out=room)
+            self.equal(room.copy(), x - y - y.reshape(-1, y.shape[-1])[0])
+        square = np.zeros((8, 16), F32)
+        for out in (square[:, ::2], square[::-1, :8], np.lib.stride_tricks.as_strided(square, (8, 8), (16, 4))):
+            with self.assertRaisesRegex(hx.InvalidArgument, "C-contiguous and equally far apart"):
+                k.map(np.ones((8, 8), F32), np.ones((8, 8), F32), out=out)
 
     def test_reductions(self):
         k = hx.Kernel("fabsf(x - y)", inputs="float x, float y")
