@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * matmul: the strides of its arrays become transposes, leading dimensions and the distance of matrices of a batch. */
+#include <math.h>
 #include <string.h>
 
 #include "native.h"
@@ -63,6 +64,9 @@ static bool get_output(hxpy_product *p, PyObject *out, struct layout *l) {
                        all[2]);
   }
   if (layout_of(v, l)) return true;
+  if (ndim == 3 && all[0] > 1 && v->strides[0] < 0) {
+    return hxpy_refuse("out has a stride of %zd bytes from matrix to matrix; it has to be positive", v->strides[0]);
+  }
   return hxpy_refuse("out has strides (%zd, %zd) bytes; its rows or its columns have to be contiguous and apart",
                      v->strides[ndim - 2], v->strides[ndim - 1]);
 }
@@ -70,11 +74,13 @@ static bool get_output(hxpy_product *p, PyObject *out, struct layout *l) {
 static bool number(PyObject *value, const char *name, float otherwise, float *result) {
   double d = value ? PyFloat_AsDouble(value) : otherwise;
   if (value && d == -1.0 && PyErr_Occurred()) {
+    /* The text of an integer that has no double may be thousands of digits long. */
+    if (PyErr_ExceptionMatches(PyExc_OverflowError)) return hxpy_refuse("%s does not fit float32", name);
     PyErr_Format(PyExc_TypeError, "%s is %R; it is a number", name, value);
     return false;
   }
   *result = (float)d;
-  return true;
+  return isfinite(*result) || !isfinite(d) || hxpy_refuse("%s is %R; it does not fit float32", name, value);
 }
 
 static const char *const names[] = {"a", "b", "out", "alpha", "beta", "gpu_share", "context"};
@@ -151,7 +157,12 @@ bool hxpy_product_prepare(hxpy_product *p, PyObject *const *values) {
 void hxpy_product_explain(const hxpy_product *p) {
   if (!PyErr_ExceptionMatches(PyTuple_GetItem(hxpy_py.errors, HX_INVALID_ARGUMENT))) return;
   const char *name = hxpy_overlap(&p->a, &p->c) ? "a" : hxpy_overlap(&p->b, &p->c) ? "b" : NULL;
-  if (name) hxpy_refuse("out shares elements with %s", name);
+  if (name) {
+    hxpy_refuse("out shares elements with %s", name);
+  } else if (p->task.kind == HX_MATMUL_BATCHED) {
+    hxpy_refuse("out has a stride of %zd bytes from matrix to matrix: its matrices share elements",
+                p->c.view.strides[0]);
+  }
 }
 
 void hxpy_product_release(hxpy_product *p) {

@@ -14,6 +14,7 @@ READ_ONLY.flags.writeable = False
 UNALIGNED = np.zeros(4 * 15 + 1, np.uint8)[1:].view(np.float32).reshape(3, 5)
 SQUARE = np.full((4, 4), 7, np.float32)
 OTHER = np.ones((4, 4), np.float32)
+BATCH = np.ones((3, 4, 4), np.float32)
 HAS = "; hx has float32, int32, uint32"
 
 
@@ -96,6 +97,19 @@ CASES = [
     (lambda: hx.matmul(A, B, UNALIGNED), hx.InvalidArgument, "out is not aligned to its elements"),
     (lambda: hx.matmul(A, B, beta=2), hx.InvalidArgument, "beta is 2, and there is no out to add to"),
     (lambda: hx.matmul(A, B, alpha="x"), TypeError, "alpha is 'x'; it is a number"),
+    (lambda: hx.matmul(A, B, alpha=1e300), hx.InvalidArgument, "alpha is 1e+300; it does not fit float32"),
+    (lambda: hx.matmul(A, B, OUT, beta=-4e38), hx.InvalidArgument, "beta is -4e+38; it does not fit float32"),
+    (lambda: hx.matmul(A, B, alpha=10**5000), hx.InvalidArgument, "alpha does not fit float32"),
+    (
+        lambda: hx.matmul(BATCH, BATCH, np.zeros((3, 4, 4), np.float32)[::-1]),
+        hx.InvalidArgument,
+        "out has a stride of -64 bytes from matrix to matrix; it has to be positive",
+    ),
+    (
+        lambda: hx.matmul(BATCH, BATCH, np.lib.stride_tricks.as_strided(np.zeros(99, "f4"), (3, 4, 4), (32, 16, 4))),
+        hx.InvalidArgument,
+        "out has a stride of 32 bytes from matrix to matrix: its matrices share elements",
+    ),
     (lambda: hx.sum(A, axis=2), hx.InvalidArgument, "axis is 2; a has 2 dimensions"),
     (lambda: hx.mean(A, axis=-3), hx.InvalidArgument, "axis is -3; a has 2 dimensions"),
     (lambda: hx.sum(A, axis=(0, -2)), hx.InvalidArgument, "axis is (0, -2); it names an axis twice"),

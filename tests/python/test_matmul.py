@@ -80,6 +80,9 @@ class Matmul(unittest.TestCase):
         np.testing.assert_array_equal(hx.matmul(a, b, c.copy(), 2, -3), 2 * (a @ b) - 3 * c)
         nan = np.full((5, 7), np.nan, np.float32)
         np.testing.assert_array_equal(hx.matmul(a, b, out=nan), a @ b)
+        self.assertTrue(
+            np.isinf(hx.matmul(np.ones((2, 2), np.float32), np.ones((2, 2), np.float32), alpha=np.inf)).all()
+        )
 
     def test_a_new_array_is_contiguous(self):
         c = hx.matmul(np.ones((2, 3), np.float32), np.ones((3, 4), np.float32))
