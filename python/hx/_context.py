@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import operator
 import os
 import threading
-from typing import Any, Iterator, List, Optional, Sequence, Tuple, Union, cast
+from typing import Any, Iterator, List, Optional, Sequence, SupportsFloat, SupportsIndex, Tuple, Union, cast
+
+import numpy as np
 
 from . import _native
 
-Setting = Union[str, int, float, "os.PathLike[str]", Sequence[Union[str, int]], None]
+Setting = Union[str, SupportsIndex, SupportsFloat, "os.PathLike[str]", Sequence[Union[str, SupportsIndex]], None]
 
 DEVICE_KINDS = {1: "cpu", 2: "igpu", 3: "gpu", 4: "opencl-cpu", 5: "sim"}
 DEVICE_STATES = {1: "building", 2: "usable", 3: "refused", 4: "lost"}
@@ -67,10 +70,15 @@ def _text(name: str, value: Setting) -> str:
     """A setting as hx reads it."""
     if isinstance(value, (str, os.PathLike)):
         return os.fspath(value)
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        return str(value)
     if isinstance(value, (list, tuple)) and name == "devices":
         return ",".join(str(item) for item in value)
+    if not isinstance(value, (bool, np.bool_)):
+        with contextlib.suppress(TypeError):  # an array has these methods, even if it is no number
+            if isinstance(value, SupportsIndex):
+                return str(operator.index(value))
+        with contextlib.suppress(TypeError):
+            if isinstance(value, SupportsFloat):
+                return str(float(value))
     raise TypeError(f"{name} is {value!r}; a setting is a string or a number")
 
 

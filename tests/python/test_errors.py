@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every error names the argument and its value, and nothing is written."""
+import fractions
 import unittest
 
 import numpy as np
@@ -157,6 +158,9 @@ CASES = [
     (lambda: hx.empty(3, object), TypeError, "dtype is object; memory of devices holds no Python objects"),
     (lambda: hx.array([1.0]), TypeError, "obj is float64; hx has float32, int32, uint32: name one as dtype"),
     (lambda: hx.Context(threads=[1]), TypeError, "threads is [1]; a setting is a string or a number"),
+    (lambda: hx.Context(threads=True), TypeError, "threads is True; a setting is a string or a number"),
+    (lambda: hx.Context(split=np.ones(2)), TypeError, "split is array([1., 1.]); a setting is a string or a number"),
+    (lambda: hx.Context(split=1j), TypeError, "split is 1j; a setting is a string or a number"),
 ]
 
 
@@ -172,6 +176,16 @@ class Errors(unittest.TestCase):
                     call()
                 self.assertEqual(str(caught.exception), text)
         self.assertTrue((OUT == 7).all() and (SQUARE == 7).all())
+
+    def test_settings_of_any_type_of_number(self):
+        for number in (np.int64(1), np.uint8(1), np.array(1), 1):
+            with hx.Context(devices="cpu", threads=number) as context:
+                self.assertEqual(hx.sum(A, context=context), 12)
+        for number in (np.float32(0.5), np.float64(0.5), fractions.Fraction(1, 2), np.array(0.5), 0.5):
+            with hx.Context(devices="cpu", split=number) as context:
+                self.assertEqual(hx.sum(A, context=context), 12)
+        with self.assertRaisesRegex(hx.InvalidConfig, "^HX_SPLIT=1.5"):
+            hx.Context(split=np.float32(1.5))
 
     def test_classes(self):
         for name, parent in (
