@@ -2,6 +2,7 @@
 """Statistics, built on the reductions. Results are rounded once, from float64."""
 from __future__ import annotations
 
+import operator
 from typing import Any, Optional, Tuple, Union
 
 import numpy as np
@@ -23,7 +24,7 @@ def _array(a: Any, name: str = "a") -> NDArray[Any]:
 def _count(array: NDArray[Any], axis: Axis, what: str) -> int:
     """The number of elements of each line."""
     count = array.size if axis is None else 1
-    for i in () if axis is None else axis if isinstance(axis, tuple) else (axis,):
+    for i in map(operator.index, () if axis is None else axis if isinstance(axis, tuple) else (axis,)):
         if not -array.ndim <= i < array.ndim:
             raise InvalidArgument(f"axis is {i}; a has {array.ndim} dimensions")
         count *= array.shape[i]

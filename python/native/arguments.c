@@ -52,3 +52,7 @@ bool hxpy_share(PyObject *value, float *share) {
   *share = (float)number;
   return true;
 }
+
+PyObject *hxpy_described(PyObject *value) {
+  return PyUnicode_Check(value) ? PyObject_Repr(value) : PyObject_GetAttrString((PyObject *)Py_TYPE(value), "__name__");
+}

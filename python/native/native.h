@@ -47,6 +47,10 @@ bool hxpy_arguments(const hxpy_signature *s, PyObject *const *args, Py_ssize_t n
 /* A number for gpu_share; value NULL: negative, which leaves it to hx. */
 bool hxpy_share(PyObject *value, float *share);
 
+/* What a message calls a value of the wrong type: a string by its text, anything else by its type, because an array has
+ * a long text. A new reference. */
+PyObject *hxpy_described(PyObject *value);
+
 /* context.c */
 typedef struct hxpy_context {
   PyObject_HEAD hx_context *hx; /* NULL once it is closed */

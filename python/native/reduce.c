@@ -208,8 +208,13 @@ bool hxpy_op_named(PyObject *name, hx_op *op) {
   for (Py_ssize_t i = 0; PyUnicode_Check(name) && i < HXPY_COUNT(rows); i++) {
     if (PyUnicode_CompareWithASCIIString(name, rows[i].name) == 0) return *op = rows[i].op, true;
   }
-  return hxpy_refuse(
-      "there is no operation %R; accepted: sum, prod, min, max, argmin, argmax, sum_abs, sum_squares, dot", name);
+  PyObject *what = hxpy_described(name);
+  if (what) {
+    hxpy_refuse("there is no operation %U; accepted: sum, prod, min, max, argmin, argmax, sum_abs, sum_squares, dot",
+                what);
+  }
+  Py_XDECREF(what);
+  return false;
 }
 
 #define METHOD(name, op, doc) HXPY_FUNCTION(#name, py_##name, #name AXIS_SIGNATURE doc),

@@ -36,7 +36,12 @@ static bool read_field(struct fields *f, Py_ssize_t i, PyObject *item, Py_ssize_
   hx_field *row = &f->rows[i];
   hxpy_operand *x = &f->operands[2 * i], *y = x + 1;
   Py_ssize_t size = PyTuple_Check(item) ? PyTuple_Size(item) : 0;
-  if (size < 2) return hxpy_refuse("field %zd is %R; a field is (operation, array), or ('dot', x, y)", i, item);
+  if (size < 2) {
+    PyObject *what = PyTuple_Check(item) ? PyUnicode_FromFormat("a tuple of %zd", size) : hxpy_described(item);
+    if (what) hxpy_refuse("field %zd is %U; a field is (operation, array), or ('dot', x, y)", i, what);
+    Py_XDECREF(what);
+    return false;
+  }
   if (!hxpy_op_named(PyTuple_GetItem(item, 0), &row->op)) return false;
   Py_ssize_t arrays = row->op == HX_DOT ? 2 : 1;
   if (size != 1 + arrays) return hxpy_refuse("field %zd has %zd arrays; its operation takes %zd", i, size - 1, arrays);

@@ -112,6 +112,9 @@ CASES = [
         "out has a stride of 32 bytes from matrix to matrix: its matrices share elements",
     ),
     (lambda: hx.sum(A, axis=2), hx.InvalidArgument, "axis is 2; a has 2 dimensions"),
+    (lambda: hx.sum(A, axis=[0]), TypeError, "'list' object cannot be interpreted as an integer"),
+    (lambda: hx.mean(A, axis=[0]), TypeError, "'list' object cannot be interpreted as an integer"),
+    (lambda: hx.std(A, axis=(0, 1.0)), TypeError, "'float' object cannot be interpreted as an integer"),
     (lambda: hx.mean(A, axis=-3), hx.InvalidArgument, "axis is -3; a has 2 dimensions"),
     (lambda: hx.sum(A, axis=(0, -2)), hx.InvalidArgument, "axis is (0, -2); it names an axis twice"),
     (lambda: hx.argmin(A, axis=(0, 1)), hx.InvalidArgument, "axis is (0, 1); this operation takes one integer"),
@@ -142,6 +145,21 @@ CASES = [
         lambda: hx.reduce_soa(["sum"]),
         hx.InvalidArgument,
         "field 0 is 'sum'; a field is (operation, array), or ('dot', x, y)",
+    ),
+    (
+        lambda: hx.reduce_soa([("sum", A), A]),
+        hx.InvalidArgument,
+        "field 1 is ndarray; a field is (operation, array), or ('dot', x, y)",
+    ),
+    (
+        lambda: hx.reduce_soa([(A,)]),
+        hx.InvalidArgument,
+        "field 0 is a tuple of 1; a field is (operation, array), or ('dot', x, y)",
+    ),
+    (
+        lambda: hx.reduce_soa([(A, "sum")]),
+        hx.InvalidArgument,
+        "there is no operation ndarray; accepted: sum, prod, min, max, argmin, argmax, sum_abs, sum_squares, dot",
     ),
     (
         lambda: hx.reduce_soa([("sum", A), ("dot", A, B)]),
