@@ -28,15 +28,43 @@ int hxpy_axes(PyObject *axis, int ndim, bool single, int *axes) {
   return used;
 }
 
-/* The axes of an operand: those that are reduced span a line of elements `stride` apart. */
+/* The axes of an operand: those that are reduced span a line of elements `stride` apart. Axes may be turned: then they
+ * are read from their last element on. */
 struct split {
   int kept[MOST_AXES], reduced[MOST_AXES];
   int kept_count, reduced_count;
   Py_ssize_t stride;
+  char *first;
+  Py_ssize_t strides[MOST_AXES];
 };
 
-/* Gathers the elements of each line first if they are not at one positive distance. */
-static bool split_axes(hxpy_operand *o, const int *axes, int count, struct split *s) {
+static void turn(const Py_buffer *v, int axis, struct split *s) {
+  s->first += (v->shape[axis] - 1) * s->strides[axis];
+  s->strides[axis] = -s->strides[axis];
+}
+
+/* Whether the reduced axes span a line, if no axis is turned. */
+static bool is_line(const Py_buffer *v, struct split *s) {
+  s->first = v->buf;
+  for (int i = 0; i < v->ndim; i++) s->strides[i] = v->strides[i];
+  return hxpy_flat(v, s->reduced, s->reduced_count, &s->stride);
+}
+
+/* The same if reduced axes with negative steps are turned. */
+static bool is_turned_line(const Py_buffer *v, struct split *s) {
+  for (int i = 0; i < s->reduced_count; i++) {
+    const int axis = s->reduced[i];
+    if (s->strides[axis] < 0 && v->shape[axis] > 1) turn(v, axis, s);
+  }
+  Py_buffer turned = *v;
+  turned.strides = s->strides;
+  return hxpy_flat(&turned, s->reduced, s->reduced_count, &s->stride);
+}
+
+/* Copies if the elements of a line are not at one positive distance: in the order of memory if negative steps alone are
+ * in the way, which takes less time, and otherwise with the elements of each line side by side. any_order: elements
+ * of a line may be read backwards. */
+static bool split_axes(hxpy_operand *o, const int *axes, int count, bool any_order, struct split *s) {
   s->kept_count = s->reduced_count = 0;
   for (int i = 0; i < o->view.ndim; i++) {
     bool reduce = s->reduced_count < count && axes[s->reduced_count] == i;
@@ -45,7 +73,12 @@ static bool split_axes(hxpy_operand *o, const int *axes, int count, struct split
     else
       s->kept[s->kept_count++] = i;
   }
-  if (hxpy_flat(&o->view, s->reduced, count, &s->stride)) return true;
+  if (is_line(&o->view, s)) return true;
+  if (is_turned_line(&o->view, s)) {
+    if (any_order) return true;
+    if (!hxpy_operand_copy(o, 'K')) return false;
+    if (is_line(&o->view, s)) return true;
+  }
   if (!hxpy_operand_gather(o, axes, count)) return false;
   for (int i = 0; i < o->view.ndim; i++) {
     if (i < s->kept_count)
@@ -53,8 +86,7 @@ static bool split_axes(hxpy_operand *o, const int *axes, int count, struct split
     else
       s->reduced[i - s->kept_count] = i;
   }
-  s->stride = 1;
-  return true;
+  return is_line(&o->view, s);
 }
 
 /* Axes that are left, joined: `extent` lines, from one to the next `a`, `b` bytes and `out` results. */
@@ -62,17 +94,27 @@ struct group {
   Py_ssize_t extent, a, b, out;
 };
 
-static int join_axes(const Py_buffer *a, const struct split *sa, const Py_buffer *b, const struct split *sb,
-                     struct group *groups) {
+/* Turns axes with negative steps, because hx takes lines at positive distances. *first: the result of the first line.
+ */
+static int join_axes(const Py_buffer *a, struct split *sa, const Py_buffer *b, struct split *sb, struct group *groups,
+                     Py_ssize_t *first) {
   int count = 0;
   Py_ssize_t out = 1;
+  *first = 0;
   for (int i = sa->kept_count; i-- > 0;) { /* groups[0] is the innermost one */
-    struct group g = {a->shape[sa->kept[i]], a->strides[sa->kept[i]], b ? b->strides[sb->kept[i]] : 0, out};
-    out *= g.extent;
-    if (g.extent == 1) continue;
+    const int axis = sa->kept[i];
+    const Py_ssize_t extent = a->shape[axis];
+    const bool turned = extent > 1 && sa->strides[axis] < 0;
+    if (turned) turn(a, axis, sa);
+    if (turned && b) turn(b, sb->kept[i], sb);
+    if (turned) *first += (extent - 1) * out;
+    struct group g = {extent, sa->strides[axis], b ? sb->strides[sb->kept[i]] : 0, turned ? -out : out};
+    out *= extent;
+    if (extent == 1) continue;
     struct group *inner = count ? &groups[count - 1] : NULL;
-    if (inner && g.a == inner->a * inner->extent && g.b == inner->b * inner->extent)
-      inner->extent *= g.extent;
+    if (inner && g.a == inner->a * inner->extent && g.b == inner->b * inner->extent &&
+        g.out == inner->out * inner->extent)
+      inner->extent *= extent;
     else
       groups[count++] = g;
   }
@@ -97,15 +139,15 @@ static int longest_first(struct group *groups, int count, bool pairs) {
 }
 
 /* Calls hx for each combination of the groups from the second on, and stores the results. lines.out NULL: hx stores its
- * values in the results itself. */
+ * values in the results itself. first_result: of the first line. */
 static bool run_groups(hxpy_context *c, hx_task *task, const struct group *groups, int count, hxpy_cell cell,
-                       void *results) {
+                       void *results, Py_ssize_t first_result) {
   struct hx_lines_args *l = &task->lines;
   const char *x = l->x, *y = l->y;
   const bool direct = !l->out;
   Py_ssize_t at[MOST_AXES + 1] = {0};
   for (;;) {
-    Py_ssize_t x_offset = 0, y_offset = 0, first = 0;
+    Py_ssize_t x_offset = 0, y_offset = 0, first = first_result;
     for (int g = 1; g < count; g++) {
       x_offset += at[g] * groups[g].a;
       y_offset += at[g] * groups[g].b;
@@ -115,7 +157,7 @@ static bool run_groups(hxpy_context *c, hx_task *task, const struct group *group
     if (y) l->y = y + y_offset;
     if (direct) l->out = (hx_value *)results + first;
     if (!hxpy_run(c, task)) return false;
-    if (!direct) hxpy_store(cell, results, (size_t)first, (size_t)groups[0].out, l->out, l->lines);
+    if (!direct) hxpy_store(cell, results, first, groups[0].out, l->out, l->lines);
     int g = 1;
     while (g < count && ++at[g] == groups[g].extent) at[g++] = 0;
     if (g >= count) return true;
@@ -143,31 +185,39 @@ static bool same_shape(const Py_buffer *a, const Py_buffer *b) {
   return same;
 }
 
+/* Whether the value of a line does not depend on the order of its elements. Lines of pairs are not turned, because both
+ * of them would have to be. */
+static bool any_order(hx_op op, hx_type type) {
+  return op == HX_MIN || op == HX_MAX || (type != HX_F32 && op != HX_ARGMIN && op != HX_ARGMAX && op != HX_DOT);
+}
+
 /* Fills the memory of the result. */
 static bool fill(hxpy_context *c, hx_op op, hxpy_operand *a, hxpy_operand *b, const int *axes, int count,
                  hxpy_cell cell, void *results, float share) {
   struct split sa, sb = {0};
   struct group groups[MOST_AXES + 1];
-  if (!split_axes(a, axes, count, &sa) || (b && !split_axes(b, axes, count, &sb))) return false;
+  const bool turns = any_order(op, a->type);
+  if (!split_axes(a, axes, count, turns, &sa) || (b && !split_axes(b, axes, count, turns, &sb))) return false;
   size_t n = 1;
   for (int i = 0; i < count; i++) n *= (size_t)a->view.shape[sa.reduced[i]];
   if (!hxpy_has_value(op, a, n)) return false;
-  int used = join_axes(&a->view, &sa, b ? &b->view : NULL, &sb, groups);
+  Py_ssize_t first;
+  int used = join_axes(&a->view, &sa, b ? &b->view : NULL, &sb, groups, &first);
   used = longest_first(groups, used, b != NULL);
   size_t lines = (size_t)groups[0].extent;
   const bool direct = groups[0].out == 1 && hxpy_stores_values(cell);
   hx_value *out = direct ? NULL : malloc(lines * sizeof *out);
   if (!direct && !out) return PyErr_NoMemory();
-  hx_task task = hx_reduce_strided(op, a->type, a->view.buf, (size_t)sa.stride, n, out);
+  hx_task task = hx_reduce_strided(op, a->type, sa.first, (size_t)sa.stride, n, out);
   task.gpu_share = share;
   task.lines.lines = lines;
   task.lines.line_stride = (size_t)groups[0].a / 4;
   if (b) {
-    task.lines.y = b->view.buf;
+    task.lines.y = sb.first;
     task.lines.y_stride = (size_t)sb.stride;
     task.lines.y_line_stride = (size_t)groups[0].b / 4;
   }
-  bool ok = run_groups(c, &task, groups, used, cell, results);
+  bool ok = run_groups(c, &task, groups, used, cell, results, first);
   free(out);
   return ok;
 }

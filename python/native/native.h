@@ -132,7 +132,7 @@ hxpy_cell hxpy_cell_of(hx_op op, hx_type type);
 PyObject *hxpy_scalar(hxpy_cell cell, const hx_value *value);
 PyObject *hxpy_array(hxpy_cell cell, int ndim, const Py_ssize_t *shape);
 /* Stores values in the memory of such an array, from element `first` on and `step` elements apart. */
-void hxpy_store(hxpy_cell cell, void *memory, size_t first, size_t step, const hx_value *values, size_t count);
+void hxpy_store(hxpy_cell cell, void *memory, Py_ssize_t first, Py_ssize_t step, const hx_value *values, size_t count);
 /* Whether an element of such an array is as large as a hx_value, so that hx may store its values there itself. */
 bool hxpy_stores_values(hxpy_cell cell);
 

@@ -37,13 +37,13 @@ hxpy_cell hxpy_cell_of(hx_op op, hx_type type) {
 bool hxpy_stores_values(hxpy_cell cell) { return cell > HXPY_UINT32; }
 
 /* Every member of hx_value begins at its first byte, so that the size alone counts. */
-void hxpy_store(hxpy_cell cell, void *memory, size_t first, size_t step, const hx_value *values, size_t count) {
+void hxpy_store(hxpy_cell cell, void *memory, Py_ssize_t first, Py_ssize_t step, const hx_value *values, size_t count) {
   if (hxpy_stores_values(cell)) {
     uint64_t *to = (uint64_t *)memory + first;
-    for (size_t i = 0; i < count; i++) to[i * step] = values[i].u64;
+    for (Py_ssize_t i = 0; i < (Py_ssize_t)count; i++) to[i * step] = values[i].u64;
   } else {
     uint32_t *to = (uint32_t *)memory + first;
-    for (size_t i = 0; i < count; i++) to[i * step] = values[i].u32;
+    for (Py_ssize_t i = 0; i < (Py_ssize_t)count; i++) to[i * step] = values[i].u32;
   }
 }
 

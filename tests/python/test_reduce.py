@@ -203,6 +203,16 @@ class Axis(unittest.TestCase):
             self.assertTrue(same(rows[i], hx.sum(a[i])))
             self.assertTrue(same(columns[i], hx.sum(a[i])))
 
+    def test_reversed_lines_are_one_call(self):
+        a = values(rng(), np.float32, (40, 5, 6))
+        for view in (a[::-1], a[:, ::-1], a[::-1, ::-1], a[::-1].transpose(1, 0, 2)):
+            with hx.reports() as reports:
+                sums, indices, dots = hx.sum(view, axis=2), hx.argmax(view, axis=2), hx.vecdot(view, view)
+            self.assertTrue(same(sums, along("sum", view, 2)))
+            self.assertTrue(same(indices, along("argmax", view, 2)))
+            self.assertTrue(same(dots, hx.vecdot(view.copy(), view.copy())))
+            self.assertLessEqual(len(reports), 3 if view.strides[0] * view.strides[1] > 0 else 15)
+
     def test_out(self):
         a = values(rng(), np.int32, (4, 6))
         out = np.empty((6, 2), np.int64)[:, 0]
