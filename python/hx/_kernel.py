@@ -82,8 +82,9 @@ class Kernel:
         with one value for each row lacks their last axis, or has one element there: of shape (n,) or (n, 1) beside
         (n, m).
 
-        Arrays whose rows are not C-contiguous and equally far apart are copied, and such an out is refused. out may be
-        one of the arrays.
+        Arrays without gaps whose axes have one order in memory are taken as they lie, and a new result lies so, too.
+        Otherwise those whose rows are not C-contiguous and equally far apart are copied, and such an out is refused.
+        out may be one of the arrays.
         TypeError: a dtype that differs from the kernel's, a parameter that is missing or unknown.
         hx.InvalidArgument: shapes differ, out overlaps an array in part, or a parameter does not fit its type.
         """

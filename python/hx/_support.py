@@ -69,6 +69,11 @@ HX_DTYPES = DTYPES[:3]
 empty = np.empty
 
 
+def empty_like(obj: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """An array with the shape of obj, and with its axes in the order that they have in memory."""
+    return np.empty_like(np.asarray(obj), dtype)
+
+
 def has_dtype(dtype: np.dtype[Any]) -> bool:
     """Whether hx computes with this dtype, in the byte order of the machine."""
     return dtype in HX_DTYPES and dtype.isnative

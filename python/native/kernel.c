@@ -68,19 +68,44 @@ static size_t row_distance(const hxpy_operand *o, size_t rows, size_t cols) {
   return rows < 2 ? cols : (size_t)stride >= cols ? (size_t)stride : 0;
 }
 
+/* Whether an input is a row that all rows of the others share. */
+static bool is_one_row(const struct call *call, const hxpy_operand *o) {
+  return call->in[call->shaped].view.ndim > 1 && o->view.ndim == 1 && (size_t)o->view.shape[0] == call->cols;
+}
+
 /* A value for each row: an array without the last axis of the others, or with one element there. */
-static bool find_values(struct call *call, int i) {
-  const Py_buffer *rows = &call->in[call->shaped].view;
-  hxpy_operand *o = &call->in[i];
-  const Py_buffer *v = &o->view;
+static bool check_values(const struct call *call, const hxpy_operand *o) {
+  const Py_buffer *rows = &call->in[call->shaped].view, *v = &o->view;
   const int kept = rows->ndim ? rows->ndim - 1 : 0;
   const bool has_axis = v->ndim == rows->ndim && v->ndim && v->shape[kept] == 1;
-  if ((v->ndim != kept && !has_axis) || (kept && memcmp(v->shape, rows->shape, (size_t)kept * sizeof *v->shape) != 0)) {
-    return hxpy_refuse("%s has shape %s; it has one value for each row of %s, whose shape is %s", o->name,
-                       hxpy_shape_text(v), call->in[call->shaped].name, hxpy_shape_text(rows));
+  if ((v->ndim == kept || has_axis) && (!kept || memcmp(v->shape, rows->shape, (size_t)kept * sizeof *v->shape) == 0))
+    return true;
+  return hxpy_refuse("%s has shape %s; it has one value for each row of %s, whose shape is %s", o->name,
+                     hxpy_shape_text(v), call->in[call->shaped].name, hxpy_shape_text(rows));
+}
+
+static bool check_shapes(struct call *call, int count) {
+  const hxpy_operand *shaped = &call->in[call->shaped];
+  const int last = shaped->view.ndim - 1;
+  call->cols = last < 0 ? 1 : (size_t)shaped->view.shape[last];
+  call->rows = 1;
+  for (int i = 0; i < last; i++) call->rows *= (size_t)shaped->view.shape[i];
+  for (int i = 0; i < count; i++) {
+    const hxpy_operand *o = &call->in[i];
+    if (call->per_row[i]) {
+      if (!check_values(call, o)) return false;
+    } else if (!is_one_row(call, o) && !same_shape(&shaped->view, &o->view)) {
+      return hxpy_refuse("%s has shape %s and %s has shape %s", shaped->name, hxpy_shape_text(&shaped->view), o->name,
+                         hxpy_shape_text(&o->view));
+    }
   }
+  return true;
+}
+
+static bool find_values(struct call *call, int i) {
+  hxpy_operand *o = &call->in[i];
   Py_ssize_t stride = 1;
-  if (!hxpy_flat(v, NULL, v->ndim, &stride)) {
+  if (!hxpy_flat(&o->view, NULL, o->view.ndim, &stride)) {
     if (!hxpy_operand_copy(o, 'C')) return false;
     stride = 1;
   }
@@ -89,30 +114,48 @@ static bool find_values(struct call *call, int i) {
   return true;
 }
 
-/* The rows of all inputs. An input of one axis may be a row that all rows of the others share. */
+/* The rows of all inputs. */
 static bool find_rows(struct call *call, int count) {
-  const hxpy_operand *shaped = &call->in[call->shaped];
-  const int last = shaped->view.ndim - 1;
-  call->cols = last < 0 ? 1 : (size_t)shaped->view.shape[last];
-  call->rows = 1;
-  for (int i = 0; i < last; i++) call->rows *= (size_t)shaped->view.shape[i];
   for (int i = 0; i < count; i++) {
     hxpy_operand *o = &call->in[i];
     if (call->per_row[i]) {
       if (!find_values(call, i)) return false;
       continue;
     }
-    const bool one_row = last > 0 && o->view.ndim == 1 && (size_t)o->view.shape[0] == call->cols;
-    if (!one_row && !same_shape(&shaped->view, &o->view)) {
-      return hxpy_refuse("%s has shape %s and %s has shape %s", shaped->name, hxpy_shape_text(&shaped->view), o->name,
-                         hxpy_shape_text(&o->view));
-    }
+    const bool one_row = is_one_row(call, o);
     call->ld[i] = one_row ? 0 : row_distance(o, call->rows, call->cols);
     if ((one_row ? !hxpy_contiguous(o) : !call->ld[i]) && !hxpy_operand_copy(o, 'C')) return false;
     if (!one_row && !call->ld[i]) call->ld[i] = call->cols;
     call->inputs[i] = o->view.buf;
   }
   return true;
+}
+
+/* Whether arrays lie in memory without gaps and with their axes in one order, so that equal indices are equal places.
+ */
+static bool same_places(const Py_buffer *a, const Py_buffer *b) {
+  if (!hxpy_dense(a) || !same_shape(a, b)) return false;
+  for (int i = 0; i < a->ndim; i++) {
+    if (a->shape[i] > 1 && a->strides[i] != b->strides[i]) return false;
+  }
+  return true;
+}
+
+static bool inputs_have_same_places(const struct call *call, int count) {
+  for (int i = 0; i < count; i++) {
+    if (call->per_row[i] || !same_places(&call->in[0].view, &call->in[i].view)) return false;
+  }
+  return true;
+}
+
+/* Makes one row of all elements of arrays that have the same places. */
+static void join_places(struct call *call, int count) {
+  call->cols = call->ld_out = call->rows * call->cols;
+  call->rows = 1;
+  for (int i = 0; i < count; i++) {
+    call->inputs[i] = call->in[i].view.buf;
+    call->ld[i] = call->cols;
+  }
 }
 
 /* arrays: a tuple of (name, type, whether it has one value per row, array). parameters: bytes, one hx_value after the
@@ -131,7 +174,7 @@ static bool get_inputs(struct call *call, PyObject *arrays, PyObject *parameters
     call->per_row[i] = per_row;
     if (!per_row && (call->shaped < 0 || o->view.ndim > call->in[call->shaped].view.ndim)) call->shaped = i;
   }
-  return find_rows(call, count);
+  return check_shapes(call, count);
 }
 
 /* A reduction of all elements has no rows: inputs that have are copied. */
@@ -154,22 +197,31 @@ static void call_release(struct call *call) {
   hxpy_operand_release(&call->out);
 }
 
-/* A new reference to the array that is written, which `out` holds. */
-static PyObject *get_output(struct call *call, hx_type type, PyObject *out) {
+/* A new reference to the array that is written, which `out` holds. like: a new one has the places of the inputs. */
+static PyObject *get_output(struct call *call, hx_type type, PyObject *out, bool like) {
   static const hxpy_cell cells[] = {[HX_F32] = HXPY_FLOAT32, [HX_I32] = HXPY_INT32, [HX_U32] = HXPY_UINT32};
-  const Py_buffer *first = &call->in[call->shaped].view;
-  PyObject *result = out ? Py_NewRef(out) : hxpy_array(cells[type], first->ndim, first->shape);
+  const hxpy_operand *shaped = &call->in[call->shaped];
+  const Py_buffer *first = &shaped->view;
+  PyObject *result = out                                ? Py_NewRef(out)
+                     : like && !hxpy_contiguous(shaped) ? hxpy_operand_like(shaped, cells[type])
+                                                        : hxpy_array(cells[type], first->ndim, first->shape);
   bool ok = result && hxpy_operand_get_output(&call->out, result, "out") && has_type(&call->out, type);
   if (ok && !same_shape(first, &call->out.view)) {
     ok = hxpy_refuse("out has shape %s; the inputs have shape %s", hxpy_shape_text(&call->out.view),
                      hxpy_shape_text(first));
-  } else if (ok) {
-    call->ld_out = row_distance(&call->out, call->rows, call->cols);
-    if (!call->ld_out && call->out.view.len)
-      ok = hxpy_refuse("the rows of out are not C-contiguous and equally far apart");
   }
   if (!ok) Py_CLEAR(result);
   return result;
+}
+
+/* Arranges the arrays as rows. `like`: the inputs have the same places. */
+static bool arrange(struct call *call, int count, bool like) {
+  if (like && same_places(&call->in[0].view, &call->out.view)) return join_places(call, count), true;
+  call->ld_out = row_distance(&call->out, call->rows, call->cols);
+  if (!call->ld_out && call->out.view.len) {
+    return hxpy_refuse("the rows of out are not C-contiguous and equally far apart");
+  }
+  return find_rows(call, count);
 }
 
 static PyObject *run(const hx_task *made, PyObject *share, PyObject *context) {
@@ -205,14 +257,17 @@ static PyObject *kernel_map(PyObject *self, PyObject *args) {
   }
   struct call call = {0};
   PyObject *result = NULL;
+  const int count = (int)PyTuple_Size(arrays);
   if (get_inputs(&call, arrays, parameters)) {
-    result = get_output(&call, hx_kernel_type(k), out == Py_None ? NULL : out);
+    const bool like = inputs_have_same_places(&call, count);
+    result = get_output(&call, hx_kernel_type(k), out == Py_None ? NULL : out, like);
+    if (result && !arrange(&call, count, like)) Py_CLEAR(result);
   }
   if (result) {
     hx_task task =
         hx_map_rows(k, call.inputs, call.ld, call.rows, call.cols, call.parameters, call.out.view.buf, call.ld_out);
     if (!run(&task, share, context)) {
-      explain(&call, (int)PyTuple_Size(arrays));
+      explain(&call, count);
       Py_CLEAR(result);
     }
   }
@@ -270,7 +325,8 @@ static PyObject *kernel_reduce(PyObject *self, PyObject *args) {
     return NULL;
   }
   struct call call = {0};
-  if (get_inputs(&call, arrays, parameters)) result = reduce_call(&call, (int)PyTuple_Size(arrays), k, &r);
+  const int count = (int)PyTuple_Size(arrays);
+  if (get_inputs(&call, arrays, parameters) && find_rows(&call, count)) result = reduce_call(&call, count, k, &r);
   call_release(&call);
   return result;
 }

@@ -19,6 +19,7 @@ static bool support_read(void) {
       {&hxpy_py.copy, "copy"},
       {&hxpy_py.gather, "gather"},
       {&hxpy_py.empty, "empty"},
+      {&hxpy_py.empty_like, "empty_like"},
       {&hxpy_py.assign, "assign"},
       {&hxpy_py.dtypes, "DTYPES"},
       {&hxpy_py.new_context, "new_context"},

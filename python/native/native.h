@@ -25,6 +25,7 @@ typedef struct hxpy_support {
   PyObject *copy;         /* copy(object, order): a contiguous NumPy array */
   PyObject *gather;       /* gather(object, axes): a contiguous copy in which the axes come last */
   PyObject *empty;        /* numpy.empty */
+  PyObject *empty_like;   /* empty_like(object, dtype): an array with its shape, and its axes in the same order */
   PyObject *assign;       /* assign(out, result): checks dtype and shape, copies the result and returns out */
   PyObject *dtypes;       /* tuple: the NumPy dtype of each hxpy_cell */
   PyObject *no_indices;   /* the empty tuple */
@@ -131,6 +132,8 @@ hxpy_cell hxpy_cell_of(hx_op op, hx_type type);
 /* A NumPy scalar. */
 PyObject *hxpy_scalar(hxpy_cell cell, const hx_value *value);
 PyObject *hxpy_array(hxpy_cell cell, int ndim, const Py_ssize_t *shape);
+/* The same with the shape of an operand, and with its axes in the order that they have in memory. */
+PyObject *hxpy_operand_like(const hxpy_operand *o, hxpy_cell cell);
 /* Stores values in the memory of such an array, from element `first` on and `step` elements apart. */
 void hxpy_store(hxpy_cell cell, void *memory, Py_ssize_t first, Py_ssize_t step, const hx_value *values, size_t count);
 /* Whether an element of such an array is as large as a hx_value, so that hx may store its values there itself. */

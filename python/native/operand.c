@@ -132,6 +132,13 @@ bool hxpy_operand_gather(hxpy_operand *o, const int *axes, int count) {
   return replace(o, copy);
 }
 
+PyObject *hxpy_operand_like(const hxpy_operand *o, hxpy_cell cell) {
+  PyObject *view = view_of(o), *dtype = PyTuple_GetItem(hxpy_py.dtypes, cell);
+  PyObject *array = view ? PyObject_CallFunctionObjArgs(hxpy_py.empty_like, view, dtype, NULL) : NULL;
+  Py_XDECREF(view);
+  return array;
+}
+
 void hxpy_operand_release(hxpy_operand *o) {
   if (o->view.obj) PyBuffer_Release(&o->view);
 }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """User kernels: the values of NumPy's float32 and integer arithmetic, the bits of hx's reductions, and errors."""
 import gc
+import itertools
 import unittest
 
 import numpy as np
@@ -76,6 +77,28 @@ class Maps(unittest.TestCase):
             k.map(x[:7], x[1:], out=x[:7])
         with self.assertRaisesRegex(hx.InvalidArgument, "read-only"):
             k.map(x, x, out=np.broadcast_to(F32(0), (8, 8)))
+
+    def test_arrays_with_one_order_of_axes_are_not_copied(self):
+        k = hx.Kernel("x - y", inputs="float x, float y")
+        for shape in ((37, 50), (4, 5, 6), (4, 1, 5), (1, 9), (0, 3), (5,)):
+            for order in itertools.permutations(range(len(shape))):
+                x, y = (floats(rng(), [shape[i] for i in order]).transpose(np.argsort(order)) for _ in range(2))
+                y += 1
+                got = k.map(x, y)
+                self.equal(got, x - y)
+                if got.size and 1 not in shape:
+                    self.assertEqual(got.strides, x.strides)
+                for out in (np.empty(shape, F32), got):
+                    self.assertIs(k.map(x, y, out=out, gpu_share=0.5), out)
+                    self.equal(out, x - y)
+                self.equal(k.map(x, np.ascontiguousarray(y)), x - y)
+                self.equal(k.map(x, np.asfortranarray(y)), x - y)
+                wanted = x - y
+                self.assertIs(k.map(x, y, out=x), x)
+                self.equal(x, wanted)
+        square = floats(rng(), (20, 20))
+        wanted = square.T - 1
+        self.equal(k.map(square.T, np.ones((20, 20), F32).T, out=square), wanted)
 
     def test_out_with_gaps_between_rows(self):
         k = hx.Kernel("x - y", inputs="float x, float y")
