@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Reductions along axes and maps from Python, beside NumPy: a table of microseconds, medians of interleaved rounds.
+
+usage: axes.py [ROUNDS]; needs the packages hx and numpy. To compare two builds, run them in turns.
+"""
+import statistics
+import sys
+import time
+
+import numpy as np
+
+import hx
+
+random = np.random.default_rng(0)
+flat, wide, line = (
+    random.standard_normal(shape, np.float32) for shape in ((10, 100_000), (5, 1_000_000), (1, 100_000))
+)
+image, square, tall = (random.standard_normal(s, np.float32) for s in ((3, 512, 512), (3000, 3000), (1_000_000, 4)))
+integers = random.integers(-100, 100, tall.shape).astype(np.int32)
+kernel = hx.Kernel("x * 2 + y", "float x, float y")
+
+# What is called, and the same in NumPy.
+ROWS = [
+    (f"{name} of {text} along 0", f"M.{name}({array}, 0)")
+    for array, text in (
+        ("flat", "10 x 100000"),
+        ("wide", "5 x 1000000"),
+        ("line", "1 x 100000"),
+        ("image", "3 x 512 x 512"),
+    )
+    for name in ("sum", "max", "argmax")
+] + [
+    ("sum of 1000000 x 4 along 1", "M.sum(tall, 1)"),
+    ("the same, rows reversed", "M.sum(tall[::-1], 1)"),
+    ("sum of 3000 x 3000 along 0, rows reversed", "M.sum(square[::-1], 0)"),
+    ("max of the same", "M.max(square[::-1], 0)"),
+    ("var of int32 1000000 x 4 along 1", "M.var(integers, 1)"),
+    ("x * 2 + y, 3000 x 3000, transposed", None),
+]
+
+
+def seconds(call):
+    begun = time.perf_counter()
+    call()
+    return time.perf_counter() - begun
+
+
+def main():
+    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 20
+    calls = [[eval("lambda: " + text, {**globals(), "M": m}) for m in (hx, np)] for _, text in ROWS[:-1]]
+    calls.append([lambda: kernel.map(square.T, square.T), lambda: square.T * np.float32(2) + square.T])
+    print("call\thx\tnumpy")
+    for (name, _), pair in zip(ROWS, calls):
+        times = [[seconds(call) for call in pair] for _ in range(rounds + 2)][2:]
+        print(name, *(f"{1e6 * statistics.median(column):.0f}" for column in zip(*times)), sep="\t")
+
+
+if __name__ == "__main__":
+    main()
