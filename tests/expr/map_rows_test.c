@@ -25,7 +25,7 @@ static bool narrow;      /* every matrix has gaps, and the device, if there is o
 static bool with_device; /* the context has another device than the CPU */
 
 /* A chunk has at most so many leaves. A device's own limit is too large for a test. */
-static size_t most_leaves;
+static size_t most_leaves = SIZE_MAX;
 
 hx__cl_cut __real_hx__cl_cut_of(const hx__cl_stream *stream, const hx__work *w, bool resident);
 hx__cl_cut __wrap_hx__cl_cut_of(const hx__cl_stream *stream, const hx__work *w, bool resident);
