@@ -110,15 +110,21 @@ static void compute_blocks(void *p) {
 
 static size_t round_to_lines(size_t bytes) { return (bytes + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE; }
 
+/* Whether each part of the slices has one. A product with fewer leaves threads without work. */
+static bool has_slices(const hx__run_state *run, size_t across) {
+  return run->work->slices / hx__stream_grain(run->table->cpu, run->work) >= across;
+}
+
 bool hx__cpu_panel_grid(hx__run_state *run) {
   const hx__work *const w = run->work;
-  const unsigned threads = run->plan->threads;
-  if (run->progress.devices || run->plan->cpu_parts_of_k < 2 || hx__work_range_left(&run->range) != w->slices)
+  const unsigned threads = run->plan->threads, down = run->plan->cpu_parts_of_k;
+  if (run->progress.devices || down < 2 || !has_slices(run, threads / down) ||
+      hx__work_range_left(&run->range) != w->slices)
     return false;
   panel_grid r = {.run = run,
                   .panels = (w->gemm.k + HX__PANEL - 1) / HX__PANEL,
-                  .down = run->plan->cpu_parts_of_k,
-                  .across = threads / run->plan->cpu_parts_of_k,
+                  .down = down,
+                  .across = threads / down,
                   .cells = w->gemm.m * w->gemm.n};
   const size_t heads = round_to_lines(r.across * sizeof *r.left);
   void *const memory = aligned_alloc(CACHE_LINE, heads + round_to_lines(r.panels * r.cells * sizeof(float)));

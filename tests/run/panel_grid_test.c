@@ -76,6 +76,31 @@ static void check_parts(void) {
   CHECK(parts_of(1, 1024, 600, false, 2) == 1, "a short last panel");
 }
 
+/* A long side that has fewer tiles than there are threads, in one panel for each part of k. A product that keeps all
+ * threads busy comes first, so that small ones use them, too. */
+static void check_short_sides(hx_context *one) {
+  static const char *const isas[] = {"sse2", "avx2", "avx512", NULL}, *const threads[] = {"8", "14", "16", "32"};
+  enum { SIDE = 512, CASES = 24 };
+  float *const a = matrix(SIDE, SIDE, 4), *const c = matrix(SIDE, SIDE, 5);
+  const hx_task wakes = hx_matmul(SIDE, SIDE, SIDE, a, a, c);
+  for (int i = 0; i < 4 * 4; i++) {
+    hx_settings settings = HX_SETTINGS_DEFAULT;
+    settings.devices = "cpu";
+    settings.isa = isas[i % 4];
+    settings.threads = threads[i / 4];
+    hx_context *hx;
+    if (hx_open(&hx, &settings) != HX_OK) continue; /* this CPU lacks the instructions */
+    for (int j = 0; j < CASES; j++) {
+      if (j % 4 == 0) CHECK_OK(hx_offload(hx, &wakes, NULL));
+      const size_t k = (j % 2 ? 2 : 4) * 512;
+      check_product(one, hx, (unsigned)atoi(threads[i / 4]), draw(1, 16), draw(17, 110), k, draw(0, 2) != 0, PLAIN,
+                    false);
+    }
+    hx_close(hx);
+  }
+  free(a), free(c);
+}
+
 int main(int argc, char **argv) {
   seed = argc > 1 ? strtoull(argv[1], NULL, 10) : 20261130;
   printf("seed %llu\n", (unsigned long long)seed);
@@ -86,6 +111,7 @@ int main(int argc, char **argv) {
   hx_context *const one = open_or_exit(&settings);
   static const unsigned threads[] = {2, 3, 4, 6, 8, 16};
   unsigned cut = 0, products = 0;
+  check_short_sides(one);
   for (size_t t = 0; t < sizeof threads / sizeof *threads; t++) {
     char text[12];
     snprintf(text, sizeof text, "%u", threads[t]);
