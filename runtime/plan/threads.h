@@ -31,9 +31,9 @@ unsigned hx__copy_threads_of(const hx__plan_snapshot *snapshot);
 /* Whether `threads` threads share a product that the CPU computes alone by panels of k instead of by parts of C. */
 bool hx__shares_by_panels(const hx__work *work, unsigned threads);
 
-/* The parts into which the CPU cuts k of a product that it has for itself, and which divide the threads: of one with few
- * rows or columns whose threads would otherwise each read a narrow part of every row of the large operand. 1: it does
- * not (run/panel_grid.c). */
+/* The parts into which the CPU cuts k of a product that it has for itself, and which divide the threads: of one with
+ * few rows or columns whose threads would otherwise each read a narrow part of every row of the large operand. 1: it
+ * does not (run/panel_grid.c). */
 unsigned hx__parts_of_k(const hx__work *work, unsigned threads);
 
 #endif

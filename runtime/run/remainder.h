@@ -25,8 +25,8 @@ bool hx__remainder_suits_uneven(const hx__work *work, unsigned threads);
 bool hx__remainder_plan_whole(hx__remainder *remainder, const hx__stream *cpu, const hx__work *work, unsigned threads,
                               bool uneven);
 
-/* Part i of an extent that is cut into so many parts. Parts begin at multiples of the grain; the last one is as long as a
- * grain at least if no more parts are asked for than the extent has grains. */
+/* Part i of an extent that is cut into so many parts. Parts begin at multiples of the grain; the last one is as long as
+ * a grain at least if no more parts are asked for than the extent has grains. */
 hx__chunk hx__part_in_grains(size_t extent, size_t grain, size_t parts, size_t i);
 
 /* Takes the next block: its slices and its part of the cross extent. False if none is left. */
