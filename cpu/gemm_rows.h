@@ -107,7 +107,7 @@ static void rows_sum(size_t m, const float *a, size_t a_rs, size_t a_cs, const f
   }
 }
 
-/* The distance of rows of sums: not all in the same sets of L1 (hx__half_a_page_from). */
+/* The floats from one row of sums to the next. Rows that are a multiple of 2 KB apart would share sets of L1. */
 GEMM_INLINE size_t rows_sums_apart(size_t columns) { return columns % 512 ? columns : columns + GEMM_ROWS_GAP; }
 
 static size_t rows_scratch_floats(size_t m, size_t n, size_t k) {

@@ -21,7 +21,8 @@
 #define HX__FEW_PACKED_UNITS ((size_t)512)
 /* The same for products with one column. */
 #define HX__ONE_COLUMN_UNITS ((size_t)256)
-/* The k, for each column of C but the first, up to which tiles compute tall products of two to four columns. */
+/* Tiles compute tall products of two to four columns up to this k for each column after the first:
+ * docs/measurements/cpu-tall-short.tsv. */
 #define HX__TALL_K ((size_t)7)
 /* m*n*k up to which reading B in place is faster than packing it. */
 #define HX__IN_PLACE_UNITS ((size_t)160 * 160 * 160)

@@ -80,7 +80,8 @@ static void store_slices(const panel_grid *r, hx__chunk slices) {
   r->run->table->kernels->store(sums, ld, g.m, g.n, g.c, g.ldc, g.beta, false);
 }
 
-/* They are being computed: no thread gets here before all blocks have been taken. */
+/* Waits for the blocks of a part of the slices. Other threads compute them: no thread gets here before all blocks have
+ * been taken. */
 static void wait_for_blocks(const panel_grid *r, size_t across) {
   for (unsigned spins = 0; atomic_load_explicit(&r->left[across].count, memory_order_acquire); spins++) {
     if (spins >= SPINS) sched_yield();
@@ -110,7 +111,7 @@ static void compute_blocks(void *p) {
 
 static size_t round_to_lines(size_t bytes) { return (bytes + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE; }
 
-/* Whether each part of the slices has one. A product with fewer leaves threads without work. */
+/* Whether there are enough slices for so many parts. Kernels do not take parts without any. */
 static bool has_slices(const hx__run_state *run, size_t across) {
   return run->work->slices / hx__stream_grain(run->table->cpu, run->work) >= across;
 }
