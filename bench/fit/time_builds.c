@@ -5,7 +5,7 @@
  *   -b  a shared object with cblas_sgemm, and cblas_sgemm_batch_strided for batches and lists
  * A LIBRARY is a libhx.so.0. OMP_NUM_THREADS bounds the threads of all, HX_DEVICES and others apply to all of hx.
  * LINES, one task each:
- *     M N K [TA TB]              a product, as in bench/shapes
+ *     M N K [TA TB [LD]]         a product, as in bench/shapes; rows are LD floats apart if they have fewer elements
  *     batch M N K COUNT [TA TB]  hx_matmul_batched
  *     list M N K COUNT           hx_offload_many of COUNT products
  *     reduce OP TYPE N           for example: reduce sum_squares i32 4096
@@ -52,7 +52,7 @@ static bool one_thread;
 /* What a line says. count: of products. */
 static struct line {
   bool is_product;
-  int m, n, k, count, ta, tb, lda, ldb;
+  int m, n, k, count, ta, tb, lda, ldb, ldc;
   float *a, *b, *c;
   size_t tasks;
 } line;
@@ -95,7 +95,7 @@ static void run(size_t way) {
     const hx_status s = l->tasks == 1 ? x->offload(x->hx, tasks, NULL) : x->offload_many(x->hx, tasks, l->tasks, NULL);
     if (s != HX_OK) fail("a call", x->error_detail());
   } else if (l->count == 1) {
-    sgemm(ROW_MAJOR, l->ta, l->tb, l->m, l->n, l->k, 1, l->a, l->lda, l->b, l->ldb, 0, l->c, l->n);
+    sgemm(ROW_MAJOR, l->ta, l->tb, l->m, l->n, l->k, 1, l->a, l->lda, l->b, l->ldb, 0, l->c, l->ldc);
   } else {
     sgemm_batch(ROW_MAJOR, l->ta, l->tb, l->m, l->n, l->k, 1, l->a, l->lda, a, l->b, l->ldb, b, 0, l->c, l->n, c,
                 l->count);
@@ -148,21 +148,24 @@ static float *memory(size_t floats, uint64_t seed) {
   return p;
 }
 
-static void make_products(bool is_batch) {
+static int more_of(int x, int y) { return x > y ? x : y; }
+
+/* ld: how many floats rows are apart, at least. */
+static void make_products(bool is_batch, int ld) {
   struct line *const l = &line;
   const size_t m = (size_t)l->m, n = (size_t)l->n, k = (size_t)l->k, count = (size_t)l->count;
-  const size_t a = m * k, b = k * n, c = m * n;
   const bool ta = l->ta, tb = l->tb;
   l->is_product = true;
+  l->lda = more_of(ld, ta ? l->m : l->k), l->ldb = more_of(ld, tb ? l->k : l->n), l->ldc = more_of(ld, l->n);
+  const size_t a = (ta ? k : m) * (size_t)l->lda, b = (tb ? n : k) * (size_t)l->ldb, c = m * (size_t)l->ldc;
   l->a = memory(a * count, 1), l->b = memory(b * count, 2), l->c = memory(c * count, 3);
-  l->lda = ta ? l->m : l->k, l->ldb = tb ? l->k : l->n;
   l->ta = ta ? TRANSPOSED : PLAIN, l->tb = tb ? TRANSPOSED : PLAIN;
   l->tasks = is_batch ? 1 : count;
   for (size_t i = 0; i < l->tasks; i++) {
     tasks[i] = is_batch ? hx_matmul_batched(m, n, k, l->a, a, l->b, b, l->c, c, count)
                         : hx_matmul(m, n, k, l->a + i * a, l->b + i * b, l->c + i * c);
     tasks[i].matmul.trans_a = ta, tasks[i].matmul.trans_b = tb;
-    tasks[i].matmul.lda = (size_t)l->lda, tasks[i].matmul.ldb = (size_t)l->ldb;
+    tasks[i].matmul.lda = (size_t)l->lda, tasks[i].matmul.ldb = (size_t)l->ldb, tasks[i].matmul.ldc = (size_t)l->ldc;
   }
 }
 
@@ -187,14 +190,15 @@ static void make_reduction(const char *op_name, const char *type_name, size_t n)
 static bool parse(const char *text) {
   char op[16], type[8];
   size_t n;
+  int ld = 1;
   struct line *const l = &line;
   line = (struct line){.count = 1};
-  if (sscanf(text, "%d %d %d %d %d", &l->m, &l->n, &l->k, &l->ta, &l->tb) >= 3)
-    make_products(false);
+  if (sscanf(text, "%d %d %d %d %d %d", &l->m, &l->n, &l->k, &l->ta, &l->tb, &ld) >= 3)
+    make_products(false, ld);
   else if (sscanf(text, "batch %d %d %d %d %d %d", &l->m, &l->n, &l->k, &l->count, &l->ta, &l->tb) >= 4)
-    make_products(true);
+    make_products(true, 1);
   else if (sscanf(text, "list %d %d %d %d", &l->m, &l->n, &l->k, &l->count) == 4 && l->count <= MOST_TASKS)
-    make_products(false);
+    make_products(false, 1);
   else if (sscanf(text, "reduce %15s %7s %zu", op, type, &n) == 3)
     make_reduction(op, type, n);
   return l->a != NULL;
