@@ -155,20 +155,45 @@ static bool is_tall_and_short(const hx__gemm *g) {
          g->k <= HX__TALL_K * (g->n - 1);
 }
 
+/* Whether gemm_thin is faster than tiles that read both operands in place. It prefetches the large one, and packs the
+ * small one. That pays if the large operand has many elements; with fewer, if its rows share sets of L1, or if those
+ * that are read one after the other, with the same k, are far apart. Few columns of a C whose A is transposed would
+ * also leave vectors in place partly empty (docs/measurements/cpu-thin-direct.tsv). */
+static bool thin_beats_direct(const hx__gemm *g) {
+  const bool wide = g->n > g->m;
+  const size_t floats = (wide ? g->n : g->m) * g->k;
+  if (floats < HX__THIN_TALL_FLOATS || !thin_takes(g) || thin_small(g)) return false;
+  if (!wide && g->a_rs == 1) {
+    const bool partly_empty = g->n % GEMM_VL && (g->n < GEMM_VL || !hx__cpu_prefetches());
+    return floats >= (partly_empty ? HX__THIN_TURNED_FLOATS : HX__THIN_SETS_FLOATS);
+  }
+  if (!wide) return rows_share_sets(g->a_rs);
+  if (floats >= HX__THIN_FLOATS) return true;
+  if (HX__V_BYTES == 64 && hx__cpu_prefetches()) return false;
+  if (g->a_rs == 1 && g->a_cs >= GEMM_BAND_FAR && floats >= HX__THIN_TURNED_FLOATS) return true;
+  return rows_share_sets(g->b_rs) && floats >= HX__THIN_SETS_FLOATS / (g->m > GEMM_MR ? 2 : 1);
+}
+
 /* Products of one panel whose tiles read A in place, and B, or a strip of it. */
 static bool direct_takes(const hx__gemm *g) {
   if (is_tall_and_short(g)) return true;
   if (g->b_cs != 1) return strip_takes(g);
   return g->k <= HX__PANEL && g->m <= HX__IN_PLACE_UNITS && g->n <= HX__IN_PLACE_UNITS &&
-         g->m * g->n * g->k <= HX__IN_PLACE_UNITS;
+         g->m * g->n * g->k <= HX__IN_PLACE_UNITS && !thin_beats_direct(g);
 }
 
-/* How many vectors the next strip of an operand in place has if `rest` columns remain. A strip is not widened by half a
- * vector. */
-GEMM_INLINE size_t free_vectors(size_t rest) {
+/* How many vectors the next strip of an operand in place has if `rest` columns remain. The last strip is not widened by
+ * half a vector. wide: others are GEMM_WIDE_NV wide, but none of the last two has only one vector. */
+GEMM_INLINE size_t free_vectors(size_t rest, bool wide) {
   const size_t vectors = tile_vectors(rest);
   const bool half = GEMM_HALVES && vectors > GEMM_NV && (rest - 1) % GEMM_VL < GEMM_VL / 2;
+  if (wide && vectors > GEMM_WIDE_NV + 1) return GEMM_WIDE_NV;
   return vectors <= GEMM_WIDE_NV && !half ? vectors : least(vectors, GEMM_NV);
+}
+
+/* Whether so few rows are computed in wide tiles: they read each row of A less often. AMD's cores take as long. */
+GEMM_INLINE bool direct_is_wide(const hx__gemm *g) {
+  return HX__V_BYTES == 64 && g->m > GEMM_ROWS && g->m <= GEMM_WIDE_MR && !hx__cpu_prefetches();
 }
 
 /* strip: NULL, or room for a strip of B, which is packed. */
@@ -187,9 +212,16 @@ GEMM_INLINE void direct_tiles(const hx__gemm *g, float *strip) {
   gemm_ahead ahead;
   const bool has_next = ahead_pays(g);
   if (has_next) ahead = ahead_of(g);
-  tile_args t = {.k = g->k, .a_rs = g->a_rs, .a_cs = g->a_cs, .b_rs = g->b_rs, .ldd = target.lds, .walk = &walk};
+  const bool wide = direct_is_wide(g);
+  tile_args t = {.k = g->k,
+                 .a_rs = g->a_rs,
+                 .a_cs = g->a_cs,
+                 .b_rs = g->b_rs,
+                 .fetch = strip ? 0 : tile_fetch(g->b_rs, g->k),
+                 .ldd = target.lds,
+                 .walk = &walk};
   for (size_t j = 0; j < g->n; j += t.nr) {
-    const size_t rest = g->n - j, vectors = least(free_vectors(rest), fit);
+    const size_t rest = g->n - j, vectors = least(free_vectors(rest, wide), fit);
     const size_t most = vectors > GEMM_NV ? GEMM_WIDE_MR : vectors == 1 ? GEMM_TALL : GEMM_FREE_MR;
     // NOLINTNEXTLINE(clang-analyzer-core.DivideZero): m is at least 1
     const size_t tiles = (g->m + most - 1) / most, rows = g->m / tiles, longer = g->m % tiles;

@@ -117,11 +117,14 @@ static size_t rows_scratch_floats(size_t m, size_t n, size_t k) {
 }
 
 /* A tile would read a line or two of a row of B and go on to the next row. If these share sets of the caches, what was
- * prefetched is lost, so rows are read one after the other, unless they are read in bands. */
+ * prefetched is lost, so rows are read one after the other, unless they are read in bands. Without AVX-512, Intel's
+ * cores also read rows one after the other faster than bands that two tiles use (docs/measurements/cpu-bands-far.tsv).
+ */
 static bool rows_shared(const hx__gemm *g) {
-  return g->m > GEMM_ROWS && g->m <= GEMM_ROWS_SHARED && g->n > GEMM_ROWS && g->b_cs == 1 && g->b_rs % 1024 == 0 &&
-         !has_bands(g->m, g->b_rs, g->k) &&
-         g->n * g->k > HX__NEAR_FLOATS; /* B is an array, so this does not overflow; k may be 0 */
+  if (g->m <= GEMM_ROWS || g->m > GEMM_ROWS_SHARED || g->n <= GEMM_ROWS || g->b_cs != 1) return false;
+  if (g->n * g->k <= HX__NEAR_FLOATS) return false; /* B is an array, so this does not overflow; k may be 0 */
+  if (HX__V_BYTES == 32 && g->m > GEMM_MR && !hx__cpu_prefetches()) return true;
+  return rows_share_sets(g->b_rs) && !has_bands(g->m, g->b_rs, g->k);
 }
 
 static bool rows_takes(const hx__gemm *g) { return g->m <= GEMM_ROWS || g->n <= GEMM_ROWS || rows_shared(g); }

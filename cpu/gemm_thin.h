@@ -84,12 +84,12 @@ static tile_walk thin_next_strip(const float *b, size_t b_rs, size_t tiles) {
                      .wrap = (ptrdiff_t)(b_rs - (tiles - 1) * step)};
 }
 
-/* For few rows: reads the rows of B in place, a strip of columns at a time, and prefetches the next strip. Four
+/* For few rows: reads the rows of B in place, a strip of columns at a time, and prefetches the next strip into L2. Four
  * strips at a time were slower (docs/measurements/cpu-thin-strips.tsv). */
 static void thin_b_in_place(thin *t, float *scratch) {
   float *const pa = scratch + thin_sums(t->m, t->n);
   const size_t block = thin_beside(t) ? THIN_SUMS / t->m / GEMM_NR * GEMM_NR : t->n;
-  const size_t tiles = GEMM_WALKS ? (t->m + GEMM_MR - 1) / GEMM_MR : 1;
+  const size_t tiles = GEMM_WALKS ? (t->m + GEMM_MR - 1) / GEMM_MR : 1, fetch = tile_fetch(t->b_rs, t->k);
   for (size_t j0 = 0, nb; j0 < t->n; j0 += nb) {
     nb = least(t->n - j0, block);
     thin_block(t, 0, j0, round_up(nb, GEMM_NR), scratch);
@@ -102,8 +102,15 @@ static void thin_b_in_place(thin *t, float *scratch) {
         tile_walk walk = thin_next_strip(b, t->b_rs, tiles);
         for (size_t i = 0, mr; i < t->m; i += mr, strip += GEMM_MR * kc) {
           mr = tile_rows(t->m - i);
-          tile_args args = {
-              .k = kc, .a = strip, .a_rs = 1, .a_cs = GEMM_MR, .b = b, .b_rs = t->b_rs, .nr = nr, .walk = &walk};
+          tile_args args = {.k = kc,
+                            .a = strip,
+                            .a_rs = 1,
+                            .a_cs = GEMM_MR,
+                            .b = b,
+                            .b_rs = t->b_rs,
+                            .nr = nr,
+                            .fetch = fetch,
+                            .walk = &walk};
           tile_fn *const fn =
               (GEMM_WALKS || i == 0) && nr == GEMM_NR ? tile_ahead[mr - 1] : tile_table[tile_vectors(nr) - 1][mr - 1];
           thin_tile(t, fn, &args, i, j, mr, p, kc, true);
@@ -140,7 +147,7 @@ static void thin_bands(thin *t, size_t p, size_t kc, size_t j0, size_t j1, const
   }
 }
 
-/* The same as thin_b_in_place if rows of B share sets of the caches. */
+/* The same as thin_b_in_place if B has bands. */
 static void thin_b_in_bands(thin *t, float *scratch) {
   float near[GEMM_BAND_ROWS * GEMM_NR] __attribute__((aligned(64)));
   float *const chains = scratch + thin_sums(t->m, t->n), *const pa = chains + THIN_CHAINS;
@@ -199,7 +206,7 @@ static void thin_a_in_place(thin *t, float *scratch) {
   const size_t depth = least(t->k, near ? near : HX__PANEL);
   const size_t fit = THIN_SUMS / width / GEMM_MR * GEMM_MR, block = thin_beside(t) ? fit : t->m;
   const bool place = t->b_cs == 1 && t->b_rs < 2 * width && (t->b_rs % GEMM_VL == 0 || t->m <= 4 * GEMM_MR),
-             shared_set = t->a_cs == 1 && t->a_rs % 1024 == 0;
+             shared_set = t->a_cs == 1 && rows_share_sets(t->a_rs);
   const bool tall = t->n <= GEMM_VL;
   const bool singles_walk = tiles_walk(1, t->a_cs), pairs_walk = tiles_walk(2, t->a_cs);
   const size_t rows = tall ? GEMM_TALL : GEMM_MR, most = shared_set ? least(rows, 8) : rows;
@@ -259,7 +266,7 @@ static size_t thin_scratch_floats(size_t m, size_t n, size_t k) {
  * later cache, and from 16 KB on a strip that is prefetched is lost before it is used (docs/measurements/cpu-thin.tsv).
  */
 static size_t thin_rows(const hx__gemm *g) {
-  if (g->n <= g->m || g->b_cs != 1 || g->b_rs % 1024) return HX__THIN_ROWS;
+  if (g->n <= g->m || g->b_cs != 1 || !rows_share_sets(g->b_rs)) return HX__THIN_ROWS;
   if (has_bands(g->m, g->b_rs, g->k)) return GEMM_BANDED_ROWS;
   return g->b_rs % 4096 ? 2 * GEMM_MR : 0;
 }

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 
+#include "cpu/cpu.h"
 #include "cpu/gemm_simd.h"
 
 /* GEMM_MR rows and GEMM_NV vectors of columns: accumulators, a row of B and a broadcast of A fill the register file.
@@ -38,7 +39,16 @@
 #endif
 #define GEMM_NR (GEMM_NV * GEMM_VL)
 #define GEMM_TALL (GEMM_MR > 8 ? GEMM_MR : (size_t)8) /* rows of a tile of one vector, for two fma per cycle */
-#define GEMM_AHEAD ((size_t)16)                       /* how many rows ahead B in place is prefetched */
+#define GEMM_AHEAD ((size_t)16)                       /* rows ahead that a strip is prefetched while it is packed */
+#define GEMM_FETCH ((size_t)8)                        /* rows ahead that B in place is prefetched into L1, */
+#define GEMM_FETCH_K ((size_t)64)                     /* from this k on */
+
+/* How many floats ahead B in place is prefetched into L1. 0: it is not. If k is short, the rows after its end, which
+ * are not read, would be too many; and rows so far apart share so few of the eight lines in a set of L1 of AMD's cores
+ * that they are lost before they are used (docs/measurements/cpu-thin-fetch.tsv). */
+GEMM_INLINE size_t tile_fetch(size_t b_rs, size_t k) {
+  return k < GEMM_FETCH_K || (b_rs % 256 == 0 && hx__cpu_prefetches()) ? 0 : GEMM_FETCH * b_rs;
+}
 
 /* Whether every tile that reads B in place walks over the next strip, or only the first tile of each strip: a step of
  * shorter vectors takes so few cycles that two more prefetches slow it (docs/measurements/cpu-thin-walk.tsv). */
@@ -61,6 +71,7 @@ typedef struct tile_args {
   size_t a_rs, a_cs;
   const float *b;
   size_t b_rs, nr;
+  size_t fetch; /* tiles that do nothing ahead or walk: how many floats ahead b is prefetched into L1 */
   float *d;
   size_t ldd;
   bool add;
@@ -135,6 +146,9 @@ GEMM_INLINE void tile_chains(const tile_args *t, const size_t mr, const size_t n
         __builtin_prefetch(next + v, 0, 2);
       next += --left ? walk.step : walk.wrap;
       left = left ? left : walk.turns;
+    }
+    if (ahead == TILE_NOTHING_AHEAD || ahead == TILE_WALKS) {
+      for (size_t v = 0; v < nv * GEMM_VL; v += 16) __builtin_prefetch(b + t->fetch + v, 0, 3);
     }
     vf bv[GEMM_WIDE_NV];
     vh bh = {0};

@@ -26,6 +26,14 @@
 #define HX__TALL_K ((size_t)7)
 /* m*n*k up to which reading B in place is faster than packing it. */
 #define HX__IN_PLACE_UNITS ((size_t)160 * 160 * 160)
+/* Elements of the large operand from which a thin product is computed from a packed small operand instead, with fewer
+ * m*n*k: if C is wide; the same if the rows of B share sets of L1, and if C is tall, A is transposed and its columns
+ * fill vectors; if A is transposed otherwise; and if C is tall and the rows of A share sets of L1.
+ * docs/measurements/cpu-thin-direct.tsv. */
+#define HX__THIN_FLOATS ((size_t)3 << 17)
+#define HX__THIN_SETS_FLOATS ((size_t)1 << 18)
+#define HX__THIN_TURNED_FLOATS ((size_t)1 << 16)
+#define HX__THIN_TALL_FLOATS ((size_t)1 << 14)
 /* If the rows of B are not contiguous, B is packed on the stack, a strip at a time, up to this m*n*k. */
 #define HX__STRIP_UNITS ((size_t)1 << 19)
 /* It is also packed so, for any m*n*k, if k is at most HX__STRIP_K and C is narrow: a wide C of at most HX__STRIP_ROWS
