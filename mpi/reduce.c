@@ -37,8 +37,35 @@ static workspace *make_workspace(int size) {
   return NULL;
 }
 
+/* Whether an array wraps the address space, as hx refuses it, or shares a byte with out. */
+static hx_status check_array(const struct hx_reduce_args *a, const void *array, const char *name) {
+  const uintptr_t from = (uintptr_t)array, out = (uintptr_t)a->out;
+  const size_t bytes = a->n * sizeof(float);
+  if (!a->n || a->n > SIZE_MAX / sizeof(float)) return HX_OK; /* too many are found with the elements of all ranks */
+  if (from > UINTPTR_MAX - bytes)
+    return hx__mpi_fail(HX_INVALID_ARGUMENT, "%s is %p: wraps the address space with n = %zu", name, array, a->n);
+  if (from < out + sizeof *a->out && out < from + bytes)
+    return hx__mpi_fail(HX_INVALID_ARGUMENT, "out at %p shares an element with %s at %p", (void *)a->out, name, array);
+  return HX_OK;
+}
+
+/* What hx does not see of the task, because it gets tasks for parts of the arrays with outputs of their own, or none:
+ * its share and its reserved words, which hx checks in a sum of nothing; and where out is. */
+static hx_status check_rest(hx_context *hx, const hx_task *part) {
+  const struct hx_reduce_args *const a = &part->reduce;
+  hx_task nothing = *part;
+  hx_value none;
+  nothing.reduce.op = HX_SUM;
+  nothing.reduce.n = 0;
+  nothing.reduce.out = &none;
+  hx_status status = hx_offload(hx, &nothing, NULL);
+  if (status != HX_OK) return hx__mpi_fail_by_hx(status);
+  status = check_array(a, a->x, "x");
+  return status == HX_OK && a->op == HX_DOT ? check_array(a, a->y, "y") : status;
+}
+
 /* What would make a rank read or write where it must not before hx checks the task, or differ from the others. */
-static hx_status check(const hx_context *hx, const hx_task *part) {
+static hx_status check(hx_context *hx, const hx_task *part) {
   if (!hx) return hx__mpi_fail(HX_INVALID_ARGUMENT, "hx is NULL");
   if (!part) return hx__mpi_fail(HX_INVALID_ARGUMENT, "part is NULL");
   const struct hx_reduce_args *const a = &part->reduce;
@@ -52,7 +79,7 @@ static hx_status check(const hx_context *hx, const hx_task *part) {
   if (a->n && a->op == HX_DOT && !a->y) return hx__mpi_fail(HX_INVALID_ARGUMENT, "y is NULL");
   if (a->n && ((uintptr_t)a->x | (a->op == HX_DOT ? (uintptr_t)a->y : 0)) % sizeof(float))
     return hx__mpi_fail(HX_INVALID_ARGUMENT, "x or y is not aligned to 4 bytes");
-  return HX_OK;
+  return check_rest(hx, part);
 }
 
 /* Where the elements of each rank are; all ranks come to the same verdict. */

@@ -2,6 +2,7 @@
  * hx_mpi_reduce: each rank makes the whole array, so that it can compare the result of its part with that of one
  * machine. The cases are the same for any number of ranks, and so is the hash of their results. An argument `die` lets
  * one rank die. */
+#include <math.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -124,6 +125,8 @@ static void check_errors(uint32_t *x) {
   }
   hx_task task = part; /* of each rank the number of elements is possible; nothing is read */
   task.reduce.n = SIZE_MAX / sizeof(float) / (size_t)ranks + 1;
+  task.reduce.out = (hx_value *)(void *)x; /* before its elements */
+  task.reduce.x = x + 2;
   CHECK_MPI_REFUSED(hx_mpi_reduce(MPI_COMM_WORLD, hx, &task), HX_INVALID_ARGUMENT, "overflow 64 bits");
   task = part;
   if (rank == last) task.reduce.type = HX_U32;
@@ -131,6 +134,34 @@ static void check_errors(uint32_t *x) {
   const hx_status got = hx_mpi_reduce(MPI_COMM_WORLD, hx, &task);
   CHECK(got == want && (ranks == 1 || has_words(hx_mpi_error_detail(), "differs")), "%s", hx_mpi_error_detail());
   if (ranks > 1) CHECK(out.u64 == 7, "%llu", (unsigned long long)out.u64);
+}
+
+/* What hx_offload refuses, on the last rank: of tasks without an element there, and of those whose elements an earlier
+ * rank gets, which begins their leaf. */
+static void check_refused_by_hx(uint32_t *x) {
+  static const struct {
+    hx_op op;
+    hx_type type;
+  } kinds[] = {{HX_SUM, HX_F32}, {HX_DOT, HX_F32}, {HX_MAX, HX_F32}, {HX_SUM, HX_I32}};
+  static const char *const words[] = {
+      "gpu_share is nan", "gpu_share is nan", "gpu_share is 2", "reserved",
+      "reserved",         "out at",           "out at",         "wraps the address space"};
+  hx_value out;
+  for (size_t i = 0; i < COUNT(kinds); i++)
+    for (size_t wrong = 0; wrong < COUNT(words); wrong++) {
+      hx_task task = hx_reduce(kinds[i].op, kinds[i].type, x + 2, 10, &out);
+      task.reduce.y = x + 20;
+      if (rank == ranks - 1) {
+        if (wrong == 0 || wrong == 1) task.gpu_share = NAN;
+        if (wrong == 2) task.gpu_share = 2;
+        if (wrong == 3 || wrong == 4) task.reserved[5] = 1;
+        if (wrong == 1 || wrong == 4) task.reduce.n = 0;
+        if (wrong == 5) task.reduce.out = (hx_value *)(void *)(x + 10);
+        if (wrong == 6) task.reduce.out = (hx_value *)(void *)x + (kinds[i].op == HX_DOT ? 14 : 1);
+        if (wrong == 7) task.reduce.x = (const void *)(UINTPTR_MAX - 7);
+      }
+      CHECK_MPI_REFUSED(hx_mpi_reduce(MPI_COMM_WORLD, hx, &task), HX_INVALID_ARGUMENT, words[wrong]);
+    }
 }
 
 /* The last rank makes no call. */
@@ -194,6 +225,7 @@ int main(int argc, char **argv) {
   compare_all(x, x + LONGEST);
   if (is_to_die) raise(SIGKILL); /* the other ranks are in the next call */
   check_errors(x);
+  check_refused_by_hx(x);
   refuse(x);
   fail_every_call(x);
   sum_both_ways(x);
