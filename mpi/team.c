@@ -35,14 +35,32 @@ bool hx__mpi_did(const hx__mpi_team *team, int code, const char *function) {
   return false;
 }
 
+/* What is wrong with the first request of a list that failed. */
+static int code_of(int code, int count, const MPI_Status *statuses) {
+  int class = code;
+  MPI_Error_class(code, &class);
+  for (int i = 0; class == MPI_ERR_IN_STATUS && i < count; i++)
+    if (statuses[i].MPI_ERROR != MPI_SUCCESS && statuses[i].MPI_ERROR != MPI_ERR_PENDING) return statuses[i].MPI_ERROR;
+  return code;
+}
+
+bool hx__mpi_wait_all(const hx__mpi_team *team, int count, MPI_Request *requests) {
+  enum { AT_ONCE = 64 };
+  int waited = 0;
+  do {
+    MPI_Status statuses[AT_ONCE];
+    const int n = count - waited < AT_ONCE ? count - waited : AT_ONCE;
+    const int code = MPI_Waitall(n, requests + waited, statuses);
+    if (code != MPI_SUCCESS) return hx__mpi_did(team, code_of(code, n, statuses), "MPI_Waitall");
+    waited += n;
+  } while (waited < count);
+  return true;
+}
+
 /* gcc takes MPICH's MPI_STATUSES_IGNORE, which is the address 1, for an array of no element. */
 #if !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wstringop-overflow"
 #endif
-bool hx__mpi_wait_all(const hx__mpi_team *team, int count, MPI_Request *requests) {
-  return hx__mpi_did(team, MPI_Waitall(count, requests, MPI_STATUSES_IGNORE), "MPI_Waitall");
-}
-
 bool hx__mpi_move_on(const hx__mpi_team *team, int count, MPI_Request *requests) {
   int are_done;
   return hx__mpi_did(team, MPI_Testall(count, requests, &are_done, MPI_STATUSES_IGNORE), "MPI_Testall");

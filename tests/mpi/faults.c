@@ -2,10 +2,11 @@
  * Calls of MPI that fail on order, and a count of what ranks receive, by MPI's profiling interface. */
 #include "tests/mpi/ranks.h"
 
-static int failing, made;
+static int failing, made, longest;
 static uint64_t received;
 
 uint64_t bytes_received(void) { return received; }
+int longest_message(void) { return longest; }
 
 void fail_call(int n) {
   failing = n;
@@ -25,8 +26,13 @@ int MPI_Allgather(const void *from, int count, MPI_Datatype type, void *to, int 
 
 int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *out) { return fails() ? MPI_ERR_OTHER : PMPI_Comm_dup(comm, out); }
 
+/* As if the last of the requests had failed. */
 int MPI_Waitall(int count, MPI_Request *requests, MPI_Status *statuses) {
-  return fails() ? MPI_ERR_OTHER : PMPI_Waitall(count, requests, statuses);
+  if (!fails()) return PMPI_Waitall(count, requests, statuses);
+  if (!count) return MPI_ERR_OTHER;
+  for (int i = 0; i < count && statuses != MPI_STATUSES_IGNORE; i++)
+    statuses[i].MPI_ERROR = i < count - 1 ? MPI_ERR_PENDING : MPI_ERR_OTHER;
+  return MPI_ERR_IN_STATUS;
 }
 
 int MPI_Type_contiguous(int count, MPI_Datatype type, MPI_Datatype *out) {
@@ -50,6 +56,7 @@ int MPI_Ibcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm co
   int rank, size;
   PMPI_Comm_rank(comm, &rank);
   PMPI_Type_size(type, &size);
+  if (size > longest) longest = size;
   if (rank != root) received += (uint64_t)size * (uint64_t)count;
   return fails() ? MPI_ERR_OTHER : PMPI_Ibcast(buffer, count, type, root, comm, request);
 }
@@ -60,8 +67,10 @@ int MPI_Alltoallv(const void *from, const int *counts, const int *starts, MPI_Da
   PMPI_Comm_rank(comm, &rank);
   PMPI_Comm_size(comm, &ranks);
   PMPI_Type_size(to_type, &size);
-  for (int r = 0; r < ranks; r++)
+  for (int r = 0; r < ranks; r++) {
     if (r != rank) received += (uint64_t)size * (uint64_t)to_counts[r];
+    if (size * to_counts[r] > longest) longest = size * to_counts[r];
+  }
   if (fails()) return MPI_ERR_OTHER;
   return PMPI_Alltoallv(from, counts, starts, type, to, to_counts, to_starts, to_type, comm);
 }

@@ -67,5 +67,14 @@ int calls_made(void); /* since fail_call */
 
 /* What this rank has received of others by broadcasts of panels and exchanges of elements. */
 uint64_t bytes_received(void);
+int longest_message(void); /* of these, in bytes */
+
+/* Checks what a call that fail_call has had fail says. */
+static inline void check_mpi_text(void) {
+  char text[MPI_MAX_ERROR_STRING];
+  int length;
+  MPI_Error_string(MPI_ERR_OTHER, text, &length);
+  CHECK(strstr(hx_mpi_error_detail(), text), "'%s' is not in: %s", text, hx_mpi_error_detail());
+}
 
 #endif
