@@ -25,7 +25,8 @@ typedef struct panels {
   size_t a_floats, b_floats; /* of each slot */
   float *memory;             /* of all of these */
   MPI_Request *requests;
-  int most_requests, requested[MOST_SLOTS]; /* of each slot */
+  size_t most_requests; /* of each slot */
+  int requested[MOST_SLOTS];
 } panels;
 
 static void free_panels(panels *p) {
@@ -59,14 +60,15 @@ static size_t count_slots(const hx__mpi_product *p, const panels *w) {
 }
 
 static hx_status allocate(const hx__mpi_product *p, panels *w) {
-  *w = (panels){.lines = most_lines(p), .most_requests = p->rows + p->columns};
+  *w = (panels){.lines = most_lines(p)};
+  w->most_requests = hx__mpi_panel_requests(&p->a, w->lines) + hx__mpi_panel_requests(&p->b, w->lines);
   w->count = (p->k + w->lines - 1) / w->lines;
   w->a_floats = buffer_floats(&p->a, w, height(p));
   w->b_floats = buffer_floats(&p->b, w, width(p));
   w->slots = count_slots(p, w);
   const bool keeps_c = p->beta != 0 && w->count > 1; /* the old C is needed to the end */
   const size_t sums = keeps_c ? height(p) * width(p) : 0;
-  w->requests = malloc(w->slots * (size_t)w->most_requests * sizeof *w->requests);
+  w->requests = malloc(w->slots * w->most_requests * sizeof *w->requests);
   w->memory = hx__mpi_memory_take(w->slots * (w->a_floats + w->b_floats) + sums);
   if (!w->requests || !w->memory) return hx__mpi_fail(HX_OUT_OF_MEMORY, "no memory for panels of A and B");
   w->a = w->memory;
@@ -78,7 +80,7 @@ static hx_status allocate(const hx__mpi_product *p, panels *w) {
 static float *a_of(const panels *w, size_t panel) { return w->a + panel % w->slots * w->a_floats; }
 static float *b_of(const panels *w, size_t panel) { return w->b + panel % w->slots * w->b_floats; }
 static MPI_Request *requests_of(const panels *w, size_t panel) {
-  return w->requests + panel % w->slots * (size_t)w->most_requests;
+  return w->requests + panel % w->slots * w->most_requests;
 }
 
 static bool start_one(const hx__mpi_product *p, panels *w, const hx__mpi_operand *o, const hx__mpi_cyclic *users,

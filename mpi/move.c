@@ -7,7 +7,7 @@
 
 #include "mpi/panel.h"
 
-#define AT_ONCE ((size_t)1 << 30) /* elements of one exchange, which MPI counts in int */
+#define AT_ONCE (HX__MPI_MOST_BYTES / sizeof(float)) /* elements of one exchange */
 
 /* Where elements are before or after the exchange: the rank with a line and a place of it has the number
  * owner(line) * line_step + owner(place) * place_step. */
@@ -68,7 +68,7 @@ static exchange describe(const hx__mpi_team *team, const hx__mpi_operand *o, con
     const size_t round = o->lines.block * (size_t)o->lines.size; /* so that all ranks have something to send */
     if (e.at_once < round) e.at_once = round;
   }
-  const size_t limit = AT_ONCE / (places->n + 1) + 1;
+  const size_t limit = places->n < AT_ONCE ? AT_ONCE / places->n : 1;
   if (e.at_once > limit) e.at_once = limit;
   if (e.at_once > o->lines.n) e.at_once = o->lines.n;
   e.before.length = hx__mpi_count(&e.before.places, e.before.places.me);

@@ -26,27 +26,35 @@ hx__mpi_panel hx__mpi_panel_in_place(const hx__mpi_operand *o, size_t first) {
   return (hx__mpi_panel){at, o->by_lines ? o->line : o->step, o->by_lines};
 }
 
-/* The lines of one rank among [first, first + count), as places in the buffer: at most one run a block. */
-static int runs_of(const hx__mpi_operand *o, int rank, size_t first, size_t count, int *lengths, int *places) {
+/* Lines of one rank in a panel: those numbered [begin, end) of what it has of the lines [first, first + count). */
+typedef struct message {
+  int rank;
+  size_t first, count, begin, end;
+} message;
+
+/* As places in the buffer: at most one run a block. */
+static int runs_of(const hx__mpi_operand *o, const message *m, int *lengths, int *places) {
   int runs = 0;
-  for (size_t i = first, run; i < first + count; i += run) {
-    run = min(hx__mpi_rest(&o->lines, i), first + count - i);
-    if (hx__mpi_owner(&o->lines, i) != rank) continue;
-    lengths[runs] = (int)run;
-    places[runs++] = (int)(i - first);
+  size_t number = 0;
+  for (size_t i = m->first, run; i < m->first + m->count && number < m->end; i += run) {
+    run = min(hx__mpi_rest(&o->lines, i), m->first + m->count - i);
+    if (hx__mpi_owner(&o->lines, i) != m->rank) continue;
+    const size_t skipped = m->begin > number ? min(m->begin - number, run) : 0, taken = min(run, m->end - number);
+    number += run;
+    if (skipped >= taken) continue;
+    lengths[runs] = (int)(taken - skipped);
+    places[runs++] = (int)(i + skipped - m->first);
   }
   return runs;
 }
 
-/* The lines of one rank in a panel of `count` lines. Without gaps, if it has all of them. */
-static bool type_of(const hx__mpi_team *team, const hx__mpi_operand *o, int rank, size_t first, size_t count,
-                    MPI_Datatype *type) {
+/* Without gaps, if they are all lines of the panel. */
+static bool type_of(const hx__mpi_team *team, const hx__mpi_operand *o, const message *m, MPI_Datatype *type) {
   int lengths[HX__MPI_PANEL], places[HX__MPI_PANEL];
-  const int runs = runs_of(o, rank, first, count, lengths, places);
-  const int length = (int)hx__mpi_count(&o->places, o->places.me);
+  const size_t count = m->count;
+  const int runs = runs_of(o, m, lengths, places), length = (int)hx__mpi_count(&o->places, o->places.me);
   const bool is_whole = runs == 1 && (size_t)lengths[0] == count;
   MPI_Datatype one = MPI_DATATYPE_NULL, run = MPI_DATATYPE_NULL;
-  if (!runs || !length) return true;
   bool did;
   if (o->by_lines || is_whole) {
     did = hx__mpi_did(team, MPI_Type_contiguous(length, MPI_FLOAT, &one), "MPI_Type_contiguous") &&
@@ -62,16 +70,24 @@ static bool type_of(const hx__mpi_team *team, const hx__mpi_operand *o, int rank
   return did && hx__mpi_did(team, MPI_Type_commit(type), "MPI_Type_commit");
 }
 
-/* The lines of one rank go from its buffer to the same places of all others'. */
-static bool broadcast(const hx__mpi_team *team, const hx__mpi_operand *o, int rank, size_t first, size_t count,
-                      float *buffer, MPI_Request *request, bool *did_start) {
+/* Lines of one rank go from its buffer to the same places of all others'. */
+static bool broadcast(const hx__mpi_team *team, const hx__mpi_operand *o, const message *m, float *buffer,
+                      MPI_Request *request) {
   MPI_Datatype type = MPI_DATATYPE_NULL;
-  bool did = type_of(team, o, rank, first, count, &type);
-  *did_start = false;
-  if (did && type != MPI_DATATYPE_NULL)
-    *did_start = did = hx__mpi_did(team, MPI_Ibcast(buffer, 1, type, rank, o->along, request), "MPI_Ibcast");
+  const bool did = type_of(team, o, m, &type) &&
+                   hx__mpi_did(team, MPI_Ibcast(buffer, 1, type, m->rank, o->along, request), "MPI_Ibcast");
   if (type != MPI_DATATYPE_NULL) MPI_Type_free(&type);
   return did;
+}
+
+/* How many lines a message may have. */
+static size_t most_lines(const hx__mpi_operand *o) {
+  const size_t bytes = hx__mpi_count(&o->places, o->places.me) * sizeof(float);
+  return bytes < HX__MPI_MOST_BYTES ? HX__MPI_MOST_BYTES / (bytes ? bytes : 1) : 1;
+}
+
+size_t hx__mpi_panel_requests(const hx__mpi_operand *operand, size_t count) {
+  return (size_t)operand->lines.size + count / most_lines(operand);
 }
 
 /* Whether a rank other than this one has to get its lines. */
@@ -90,12 +106,18 @@ bool hx__mpi_stays(const hx__mpi_operand *o, const hx__mpi_cyclic *users) {
 
 bool hx__mpi_panel_start(const hx__mpi_team *team, const hx__mpi_operand *operand, const hx__mpi_cyclic *users,
                          size_t first, size_t count, float *buffer, MPI_Request *requests, int *requested) {
+  const hx__mpi_cyclic *const lines = &operand->lines;
+  const size_t most = most_lines(operand);
   pack(operand, first, count, buffer);
-  for (int rank = 0; rank < operand->lines.size; rank++) {
-    bool did_start = false;
+  if (!hx__mpi_count(&operand->places, operand->places.me)) return true;
+  for (int rank = 0; rank < lines->size; rank++) {
     if (!has_to_send(users, rank)) continue;
-    if (!broadcast(team, operand, rank, first, count, buffer, &requests[*requested], &did_start)) return false;
-    *requested += did_start;
+    const size_t all = hx__mpi_count_below(lines, rank, first + count) - hx__mpi_count_below(lines, rank, first);
+    for (size_t begin = 0; begin < all; begin += most) {
+      const message m = {rank, first, count, begin, min(all, begin + most)};
+      if (!broadcast(team, operand, &m, buffer, &requests[*requested])) return false;
+      ++*requested;
+    }
   }
   return true;
 }

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# ranks_test.sh LIBYIELD.SO [NAME_MPI...]: runs a program, built for each MPI, on 1 to 16 ranks, which have to print the
-# same hash, and lets a rank die. Without a program, no MPI is installed.
+# ranks_test.sh LIBYIELD.SO [NAME_MPI...]: runs a program, built for each MPI, on 1 to 16 ranks, or on those of TEST_RANKS,
+# which have to print the same hash, and lets a rank die. Without a program, no MPI is installed.
 set -eu
 yield=$(readlink -f "$1")
 shift
@@ -19,7 +19,7 @@ trap 'rm -rf "$TMPDIR"' EXIT
 
 # run_all MPI PROGRAM: on every number of ranks.
 run_all() {
-  for ranks in 1 2 3 4 6 8 16; do
+  for ranks in ${TEST_RANKS:-1 2 3 4 6 8 16}; do
     if ! launch "$1" "$ranks" "$2" >"$TMPDIR/log" 2>&1; then
       echo "ranks_test: $1, $ranks ranks: FAILED"
       tail -n 20 "$TMPDIR/log"
