@@ -256,7 +256,7 @@ hx_status hx_mpi_gemm(MPI_Comm grid, hx_context *hx, char transa, char transb, i
   const hx__mpi_gemm_args args = {transa, transb, m,  n,     k,    alpha, a,  ia, ja,   desca,
                                   b,      ib,     jb, descb, beta, c,     ic, jc, descc};
   hx__mpi_product p = {.row = MPI_COMM_NULL, .column = MPI_COMM_NULL};
-  hx_status status = hx__mpi_join(grid, &p.team);
+  hx_status status = hx__mpi_join(grid, "grid", &p.team);
   if (status == HX_OK) status = enter_grid(&p);
   if (status != HX_OK) return status;
   status = hx__mpi_agree(&p.team, hx__mpi_product_describe(hx, &args, &p));

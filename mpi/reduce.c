@@ -203,7 +203,7 @@ static hx_status reduce(const hx__mpi_team *team, hx_context *hx, const hx_task 
 
 hx_status hx_mpi_reduce(MPI_Comm comm, hx_context *hx, const hx_task *part) {
   hx__mpi_team team;
-  hx_status status = hx__mpi_join(comm, &team);
+  hx_status status = hx__mpi_join(comm, "comm", &team);
   if (status != HX_OK) return status;
   status = check(hx, part);
   workspace *const w = status == HX_OK ? make_workspace(team.size) : NULL;

@@ -106,20 +106,21 @@ static hx_status duplicate(hx__mpi_team *team) {
   return HX_OK;
 }
 
-static hx_status check(MPI_Comm comm) {
+static hx_status check(MPI_Comm comm, const char *name) {
   int initialized = 0, finalized = 0, is_inter = 0;
   MPI_Initialized(&initialized);
   MPI_Finalized(&finalized);
-  if (!initialized || finalized) return hx__mpi_fail(HX_INVALID_ARGUMENT, "MPI is not initialized");
-  if (comm == MPI_COMM_NULL) return hx__mpi_fail(HX_INVALID_ARGUMENT, "comm is MPI_COMM_NULL");
+  if (!initialized) return hx__mpi_fail(HX_INVALID_ARGUMENT, "MPI is not initialized");
+  if (finalized) return hx__mpi_fail(HX_INVALID_ARGUMENT, "MPI is finalized");
+  if (comm == MPI_COMM_NULL) return hx__mpi_fail(HX_INVALID_ARGUMENT, "%s is MPI_COMM_NULL", name);
   MPI_Comm_test_inter(comm, &is_inter);
-  if (is_inter) return hx__mpi_fail(HX_INVALID_ARGUMENT, "comm is an intercommunicator");
+  if (is_inter) return hx__mpi_fail(HX_INVALID_ARGUMENT, "%s is an intercommunicator", name);
   return HX_OK;
 }
 
-hx_status hx__mpi_join(MPI_Comm comm, hx__mpi_team *team) {
+hx_status hx__mpi_join(MPI_Comm comm, const char *name, hx__mpi_team *team) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
-  const hx_status status = check(comm);
+  const hx_status status = check(comm, name);
   if (status != HX_OK) return status;
   *team = (hx__mpi_team){.user = comm};
   pthread_once(&once, make_key);
@@ -154,7 +155,7 @@ hx_status hx__mpi_agree(const hx__mpi_team *team, hx_status mine) {
 
 hx_status hx_mpi_refuse(MPI_Comm comm, hx_status status, const char *why) {
   hx__mpi_team team;
-  const hx_status joined = hx__mpi_join(comm, &team);
+  const hx_status joined = hx__mpi_join(comm, "comm", &team);
   if (joined != HX_OK) return joined;
   if (status <= HX_OK || status > HX_INTERNAL)
     status = hx__mpi_fail(HX_INVALID_ARGUMENT, "status is %d, which is no error", (int)status);

@@ -20,8 +20,8 @@ typedef struct hx__mpi_team {
   int rank, size;
 } hx__mpi_team;
 
-/* Fills in *team. HX_INVALID_ARGUMENT: comm is no communicator for this. */
-hx_status hx__mpi_join(MPI_Comm comm, hx__mpi_team *team);
+/* Fills in *team. HX_INVALID_ARGUMENT: comm, which the caller calls `name`, is no communicator for this. */
+hx_status hx__mpi_join(MPI_Comm comm, const char *name, hx__mpi_team *team);
 
 /* Sets the sentence of this thread, and returns status. */
 __attribute__((format(printf, 2, 3))) hx_status hx__mpi_fail(hx_status status, const char *format, ...);

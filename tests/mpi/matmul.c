@@ -129,6 +129,17 @@ static void check_errors(const grid_of_ranks *g) {
   for (int i = 0; i < 3000; i++) CHECK(x[i] == 0, "element %d was written", i);
   CHECK_MPI_REFUSED(hx_mpi_matmul(MPI_COMM_WORLD, hx, 0, 0, 0, 1, x, NULL, x, NULL, 0, x, NULL), HX_INVALID_ARGUMENT,
                     "Cartesian topology");
+  CHECK_MPI_REFUSED(hx_mpi_matmul(MPI_COMM_NULL, hx, 0, 0, 0, 1, x, NULL, x, NULL, 0, x, NULL), HX_INVALID_ARGUMENT,
+                    "grid is MPI_COMM_NULL");
+  if (ranks > 1) {
+    MPI_Comm half, inter;
+    MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &half);
+    MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, 1 - rank % 2, 0, &inter);
+    CHECK_MPI_REFUSED(hx_mpi_matmul(inter, hx, 0, 0, 0, 1, x, NULL, x, NULL, 0, x, NULL), HX_INVALID_ARGUMENT,
+                      "grid is an intercommunicator");
+    MPI_Comm_free(&inter);
+    MPI_Comm_free(&half);
+  }
   const int empty[9] = {1, -1, 0, 0, 1, 1, 0, 0, 1};
   CHECK_MPI_REFUSED(rank == ranks - 1 ? hx_mpi_refuse(comm, HX_UNSUPPORTED, "there is no B")
                                       : hx_mpi_matmul(comm, hx, 0, 0, 0, 1, x, empty, x, empty, 0, x, empty),

@@ -105,7 +105,7 @@ static void sum_both_ways(uint32_t *bits) {
 static void check_errors(uint32_t *x) {
   hx_value out = {.u64 = 7};
   hx_task part = hx_reduce(HX_SUM, HX_F32, x, 10, &out);
-  CHECK_MPI_REFUSED(hx_mpi_reduce(MPI_COMM_NULL, hx, &part), HX_INVALID_ARGUMENT, "MPI_COMM_NULL");
+  CHECK_MPI_REFUSED(hx_mpi_reduce(MPI_COMM_NULL, hx, &part), HX_INVALID_ARGUMENT, "comm is MPI_COMM_NULL");
   const int last = ranks - 1;
   char rank_text[24];
   snprintf(rank_text, sizeof rank_text, "rank %d", last);
@@ -184,7 +184,7 @@ static void refuse(uint32_t *x) {
       CHECK_MPI_REFUSED(hx_mpi_reduce(MPI_COMM_WORLD, hx, &part), rows[i].want, words);
   }
   CHECK(out.u64 == 7, "%llu", (unsigned long long)out.u64);
-  CHECK_MPI_REFUSED(hx_mpi_refuse(MPI_COMM_NULL, HX_INTERNAL, "x"), HX_INVALID_ARGUMENT, "MPI_COMM_NULL");
+  CHECK_MPI_REFUSED(hx_mpi_refuse(MPI_COMM_NULL, HX_INTERNAL, "x"), HX_INVALID_ARGUMENT, "comm is MPI_COMM_NULL");
 }
 
 static int handled;
@@ -226,7 +226,16 @@ static void fail_every_call(uint32_t *x) {
   MPI_Comm_free(&comm);
 }
 
+/* Whether all functions are refused because MPI is not there. No argument is looked at. */
+static void check_without_mpi(const char *words) {
+  CHECK_MPI_REFUSED(hx_mpi_reduce(MPI_COMM_WORLD, NULL, NULL), HX_INVALID_ARGUMENT, words);
+  CHECK_MPI_REFUSED(hx_mpi_refuse(MPI_COMM_WORLD, HX_INTERNAL, NULL), HX_INVALID_ARGUMENT, words);
+  CHECK_MPI_REFUSED(hx_mpi_matmul(MPI_COMM_WORLD, NULL, 0, 0, 0, 1, NULL, NULL, NULL, NULL, 0, NULL, NULL),
+                    HX_INVALID_ARGUMENT, words);
+}
+
 int main(int argc, char **argv) {
+  check_without_mpi("MPI is not initialized");
   start_rank(argc, argv);
   uint32_t *const x = malloc(2 * LONGEST * sizeof *x);
   compare_all(x, x + LONGEST);
@@ -246,5 +255,6 @@ int main(int argc, char **argv) {
   free(x);
   hx_close(hx);
   MPI_Finalize();
-  return counts[1] || !same;
+  check_without_mpi("MPI is finalized");
+  return counts[1] || !same || checks_failed;
 }
