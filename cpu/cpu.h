@@ -60,6 +60,9 @@ typedef struct hx__columns {
  * mostly empty. */
 typedef bool hx__columns_fn(const hx__columns *columns, uint64_t *slots);
 
+/* Makes the values of lines that are one leaf each of their slots, in place. */
+typedef void hx__values_fn(hx_op op, hx_type type, uint64_t *slots, size_t count);
+
 /* Block sizes of the packed operands, HX__PANEL deep: mc rows of A, a multiple of mr; nc columns of B, a multiple of
  * nr. A panel of A is packed once for `columns` columns of C. */
 typedef struct hx__gemm_blocking {
@@ -78,6 +81,7 @@ typedef hx__one_leaf_fn *hx__one_leaf_table[HX__OPS][HX__TYPES];
 typedef struct hx__lines_table {
   hx__rows_fn *rows[HX__OPS][HX__TYPES];
   hx__columns_fn *columns[HX__OPS][HX__TYPES];
+  hx__values_fn *values;
 } hx__lines_table;
 
 /* Rows of elements that an expression computes, both numbers above 0. */

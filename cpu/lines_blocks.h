@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Lines that lie side by side (lines_columns.h), of at most 256 elements, or of any length if `is_light`: cut into
- * blocks of lines whose rows of states stay in the first cache. What is read at once is in lines_take.h.
+ * Lines that lie side by side (lines_columns.h), of at most 256 elements, or of any length if `is_light` or
+ * `is_one_lane`: cut into blocks of lines whose rows of states stay in the first cache. What is read at once is in
+ * lines_take.h.
  *
  * If ld is small, several rows are taken as one long row (`together`): the gaps between them are computed as if they
  * were lines, and the lanes in a row are joined last. */
@@ -19,14 +20,18 @@
 /* The functions of an operation and type, and what they need. */
 typedef void take_fn(line_block *b, size_t first, const line_target *to);
 typedef void join_fn(uint64_t *row, size_t count, const uint64_t *second);
+typedef struct line_takes {
+  take_fn *tree, *chain, *chains, *single; /* NULL: never taken so */
+} line_takes;
 typedef struct line_kernel {
-  take_fn *tree, *chain, *chains;
+  line_takes take;
   join_fn *join;
   size_t at_once;         /* rows */
   size_t step;            /* elements of a piece */
   size_t vectors;         /* of a state */
   size_t widest, longest; /* elements of a row of a block, if there is little scratch memory or much */
   bool is_dot, is_index, is_float;
+  bool one_lane; /* the order of the elements does not matter, so that a line needs no more than one state */
   element missing, missing_factor;
 } line_kernel;
 
@@ -44,21 +49,23 @@ INLINED size_t next_lane(size_t lane, size_t units) {
   return lane | bit;
 }
 
-/* Takes all rounds of a lane, eight at once. */
+/* Takes all rounds of a lane, eight at once. What is left is taken one by one if there is one lane: otherwise states
+ * would be read as often as elements. */
 INLINED void take_rounds_of(const line_kernel *k, line_block *b, size_t lane, line_target *to) {
   const line_target last = *to;
   to->joins = 0;
   to->slots = NULL;
-  for (size_t from = 0; from < b->rounds; from += MOST_AT_ONCE) {
+  for (size_t from = 0, count; from < b->rounds; from += count) {
+    count = k->one_lane && b->rounds - from < MOST_AT_ONCE ? 1 : MOST_AT_ONCE;
     to->goes_on = from > 0;
-    if (from + MOST_AT_ONCE >= b->rounds) to->joins = last.joins, to->slots = last.slots;
-    k->chain(b, lane + from * b->lanes, to);
+    if (from + count >= b->rounds) to->joins = last.joins, to->slots = last.slots;
+    (count == 1 ? k->take.single : k->take.chain)(b, lane + from * b->lanes, to);
   }
 }
 
 /* The slots of the elements of a row. */
 static void reduce_block(const line_kernel *k, line_block *b, uint64_t *slots) {
-  take_fn *const take = b->shape == TREE ? k->tree : k->chains;
+  take_fn *const take = b->shape == TREE ? k->take.tree : k->take.chains;
   line_target to = {.state = b->states};
   for (size_t unit = 1, lane = 0; unit <= b->units; unit++, lane = next_lane(lane, b->units)) {
     const size_t joins = (size_t)__builtin_ctzl(unit);
@@ -94,9 +101,9 @@ static unsigned log_together(const line_kernel *k, const hx__columns *c, size_t 
 }
 
 /* How rows are taken: a tree of up to 256 lanes, chains of up to four rounds of two lanes, or longer chains. */
-static void set_units(line_block *b, size_t at_once) {
+static void set_units(line_block *b, size_t at_once, bool one_lane) {
   b->rounds = (b->rows + b->lanes - 1) >> __builtin_ctzl(b->lanes);
-  b->shape = b->rounds <= at_once / 4 ? TREE : b->rounds <= 4 && b->lanes > 1 ? CHAINS : CHAIN;
+  b->shape = !one_lane && b->rounds <= at_once / 4 ? TREE : b->rounds <= 4 && b->lanes > 1 ? CHAINS : CHAIN;
   b->near = b->units = b->lanes;
   if (b->shape == TREE)
     for (b->near = b->units = 1; b->units * at_once < b->rows;) b->near = b->units *= 2;
@@ -111,11 +118,11 @@ static void set_rows(const line_kernel *k, line_block *b, const hx__columns *c, 
   b->rows = (c->n + together - 1) >> log;
   b->whole = c->n >> log;
   b->together = together;
-  b->lanes = HX__LANES >> log;
+  b->lanes = k->one_lane ? 1 : HX__LANES >> log;
   b->is_filled = false;
   b->missing = k->missing;
   b->missing_factor = k->missing_factor;
-  set_units(b, k->at_once);
+  set_units(b, k->at_once, k->one_lane);
 }
 
 /* The columns of the block: `width` of them, from `first` on. The scratch memory from `scratch` on. */
@@ -176,12 +183,10 @@ static bool reduce_by_blocks(const line_kernel *k, const hx__columns *c, uint64_
   return true;
 }
 
-INLINED line_kernel kernel_of(hx_op op, hx_type type, take_fn *tree, take_fn *chain, take_fn *chains, join_fn *join) {
+INLINED line_kernel kernel_of(hx_op op, hx_type type, line_takes take, join_fn *join) {
   const size_t little = elements_that_fit(op, type, HX__LEAST_COLUMNS_SCRATCH),
                much = elements_that_fit(op, type, HX__COLUMNS_SCRATCH);
-  return (line_kernel){.tree = tree,
-                       .chain = chain,
-                       .chains = chains,
+  return (line_kernel){.take = take,
                        .join = join,
                        .at_once = rows_at_once(op),
                        .step = piece_lines(op, type),
@@ -191,6 +196,7 @@ INLINED line_kernel kernel_of(hx_op op, hx_type type, take_fn *tree, take_fn *ch
                        .is_dot = op == HX_DOT,
                        .is_index = is_index(op),
                        .is_float = is_float_tree(op, type),
+                       .one_lane = is_one_lane(op),
                        .missing = missing_element(op, type),
                        .missing_factor = missing_factor(type)};
 }
@@ -200,17 +206,22 @@ INLINED line_kernel kernel_of(hx_op op, hx_type type, take_fn *tree, take_fn *ch
   static __attribute__((noinline)) void name(line_block *b, size_t first, const line_target *to) { \
     take_unit(op, type, shape, b, first, to);                                                      \
   }
-#define BLOCK_FUNCTIONS(name, op, type)                                                                   \
-  TAKE_FUNCTION(name##_tree, op, type, TREE)                                                              \
-  TAKE_FUNCTION(name##_chain, op, type, CHAIN)                                                            \
-  TAKE_FUNCTION(name##_chains, op, type, CHAINS)                                                          \
-  static void name##_join(uint64_t *row, size_t count, const uint64_t *second) {                          \
-    join_slot_rows(op, type, row, count, second);                                                         \
-  }                                                                                                       \
-  static __attribute__((noinline)) bool name##_blocks(const hx__columns *columns, uint64_t *slots) {      \
-    const line_kernel kernel = kernel_of(op, type, name##_tree, is_light(op, type) ? name##_chain : NULL, \
-                                         is_light(op, type) ? name##_chains : NULL, name##_join);         \
-    return reduce_by_blocks(&kernel, columns, slots);                                                     \
+#define BLOCK_FUNCTIONS(name, op, type)                                                              \
+  TAKE_FUNCTION(name##_tree, op, type, TREE)                                                         \
+  TAKE_FUNCTION(name##_chain, op, type, CHAIN)                                                       \
+  TAKE_FUNCTION(name##_chains, op, type, CHAINS)                                                     \
+  TAKE_FUNCTION(name##_single, op, type, SINGLE)                                                     \
+  static void name##_join(uint64_t *row, size_t count, const uint64_t *second) {                     \
+    join_slot_rows(op, type, row, count, second);                                                    \
+  }                                                                                                  \
+  static __attribute__((noinline)) bool name##_blocks(const hx__columns *columns, uint64_t *slots) { \
+    const bool light = is_light(op, type), one_lane = is_one_lane(op);                               \
+    const line_takes takes = {.tree = one_lane ? NULL : name##_tree,                                 \
+                              .chain = light || one_lane ? name##_chain : NULL,                      \
+                              .chains = light ? name##_chains : NULL,                                \
+                              .single = one_lane ? name##_single : NULL};                            \
+    const line_kernel kernel = kernel_of(op, type, takes, name##_join);                              \
+    return reduce_by_blocks(&kernel, columns, slots);                                                \
   }
 
 #endif

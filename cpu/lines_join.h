@@ -9,6 +9,9 @@
 /* Whether an element costs so little that memory for states would take longer. */
 INLINED bool is_light(hx_op op, hx_type type) { return is_float_tree(op, type) && op != HX_DOT; }
 
+/* Whether the order of the elements does not matter. */
+INLINED bool is_one_lane(hx_op op) { return op == HX_MIN || op == HX_MAX; }
+
 #define MOST_VECTORS 2u
 typedef struct piece {
   line_state v[MOST_VECTORS];

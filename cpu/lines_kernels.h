@@ -4,6 +4,7 @@
 #define HX_CPU_LINES_KERNELS_H
 
 #include "cpu/lines_columns.h"
+#include "cpu/lines_values.h"
 #include "cpu/reduce_kernels.h"
 
 /* A line of float32 with at most `vectors` vectors, a power of two: the other lanes would add nothing. */
@@ -70,9 +71,7 @@ EXTREMUM_ROWS(EXTREMUM_LINES)
   [op] = {[HX_F32] = name##_f32_rows, [HX_I32] = name##_i32_rows, [HX_U32] = name##_u32_rows},
 #define COLUMNS_ENTRY(op, name) \
   [op] = {[HX_F32] = name##_f32_columns, [HX_I32] = name##_i32_columns, [HX_U32] = name##_u32_columns},
-#define LINES_KERNELS                                                                  \
-  {                                                                                    \
-    .rows = {HX__OPERATIONS(ROWS_ENTRY)}, .columns = { HX__OPERATIONS(COLUMNS_ENTRY) } \
-  }
+#define LINES_KERNELS \
+  { .rows = {HX__OPERATIONS(ROWS_ENTRY)}, .columns = {HX__OPERATIONS(COLUMNS_ENTRY)}, .values = values_of_slots }
 
 #endif

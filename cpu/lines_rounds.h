@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Lines that lie side by side (lines_columns.h), of any length: the 128 lanes of every line are in scratch memory,
- * because they are too many for registers.
+ * Lines that lie side by side (lines_columns.h), of any length, but not their minima and maxima: the 128 lanes of every
+ * line are in scratch memory, because they are too many for registers.
  *
  * Element i of a line belongs to lane i mod 128 and round i / 128. Rows are read in their order, at PASS_ROUNDS places
  * at once: a pass takes that many rounds of a lane while its state is in a register. Then the lanes of all lines are

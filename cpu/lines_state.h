@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What the kernel of adjacent lines (lines_columns.h) keeps of one lane of HX__V_BYTES / 4 lines: one vector for the
- * sums and products of float32 and for minima and maxima, two for the others:
+ * sums and products of float32 and for minima and maxima (extreme_number), two for the others:
  *   i32, u32 SUM, SUM_ABS           the sums modulo 2^32 of the values, and those of their upper halves
  *   i32, u32 DOT, SUM_SQUARES, PROD the 64-bit values of the even lines, then those of the odd ones
  *   ARGMIN, ARGMAX                  keys, and where they are: the round of 128 elements, later the index in the leaf
- * Keys are those of base/slot.h with the first bit inverted, so that they compare as signed integers. */
+ * These keys are those of base/slot.h with the first bit inverted, so that they compare as signed integers. */
 #ifndef HX_CPU_LINES_STATE_H
 #define HX_CPU_LINES_STATE_H
 
@@ -28,7 +28,7 @@ INLINED size_t state_vectors(hx_op op, hx_type type) { return is_index(op) || (t
 
 /* The state of no element: joining it changes nothing, except that a key may have its index. */
 INLINED line_state state_start(hx_op op, hx_type type) {
-  if (is_key(op)) return (line_state){v_broadcast(~KEY_SIGN), (v_u32){0}};
+  if (is_key(op)) return (line_state){v_broadcast(op == HX_MAX ? KEY_SIGN : ~KEY_SIGN), (v_u32){0}};
   if (type == HX_F32) return (line_state){v_broadcast(float_identity(op)), (v_u32){0}};
   const v_u64 one = op == HX_PROD ? 1u - (v_u64){0} : (v_u64){0};
   return (line_state){(v_u32)one, (v_u32)one};
@@ -54,14 +54,39 @@ INLINED v_u32 float_nans(v_u32 x) {
   return (v_u32)(f != f);  // NOLINT(misc-redundant-expression): f != f is true of a NaN alone
 }
 
+/* The key of an element for its index. */
 INLINED v_u32 signed_key(hx_op op, hx_type type, v_u32 x) {
-  const bool most = op == HX_MAX || op == HX_ARGMAX;
+  const bool most = op == HX_ARGMAX;
   if (type == HX_I32) return most ? ~x : x;
   if (type == HX_U32) return most ? ~(x ^ KEY_SIGN) : x ^ KEY_SIGN;
   const v_u32 nan = float_nans(x);
-  if (is_index(op)) x &= ~(v_u32)(x == KEY_SIGN); /* zeros tie */
+  x &= ~(v_u32)(x == KEY_SIGN); /* zeros tie */
   const v_u32 ordered = x ^ ((v_u32)((v_i32)x >> 31) & ~KEY_SIGN), key = most ? ~ordered : ordered;
   return v_select(nan, v_broadcast(KEY_SIGN), key);
+}
+
+/* Minima and maxima: the signed number of an element, of which the least or the greatest wins. Those of floats without
+ * NaNs end at the numbers of infinity, NaNs of both signs lie on the winning side of them: what would be on the other
+ * side wraps around. So a NaN costs an addition, and not a comparison of each element. */
+#define NAN_NUMBERS 0x007fffffu
+INLINED v_u32 extreme_number(hx_op op, hx_type type, v_u32 x) {
+  if (type == HX_I32) return x;
+  if (type == HX_U32) return x ^ KEY_SIGN;
+  const v_u32 ordered = x ^ ((v_u32)((v_i32)x >> 31) & ~KEY_SIGN);
+  return op == HX_MAX ? ordered - NAN_NUMBERS : ordered + NAN_NUMBERS;
+}
+
+/* The key of base/slot.h. */
+INLINED v_u32 key_of_number(hx_op op, hx_type type, v_u32 number) {
+  const bool most = op == HX_MAX;
+  const v_u32 ordered = type != HX_F32 ? number
+                        : most         ? number + NAN_NUMBERS
+                                       : number - NAN_NUMBERS,
+              key = (most ? ~ordered : ordered) ^ KEY_SIGN;
+  if (type != HX_F32) return key;
+  const v_i32 nan = most ? (v_i32)number > (int32_t)(0x7f800000u - NAN_NUMBERS)
+                         : (v_i32)number < (int32_t)(KEY_SIGN + NAN_NUMBERS + NAN_NUMBERS);
+  return key & ~(v_u32)nan;
 }
 
 /* The even (odd) elements, widened to 64 bits. */
@@ -89,7 +114,7 @@ INLINED line_state state_take(hx_op op, hx_type type, line_state s, v_u32 x, v_u
     s.a = v_select(better, key, s.a);
     s.b = v_select(better, v_broadcast(round), s.b);
   } else if (is_key(op)) {
-    s.a = v_best(HX_I32, false, s.a, signed_key(op, type, x));
+    s.a = v_best(HX_I32, op == HX_MAX, s.a, extreme_number(op, type, x));
   } else if (type == HX_F32) {
     s.a = (v_u32)float_combine(op, (v_f32)s.a, float_term(op, x, y));
   } else if (is_wide(op, type)) {
@@ -109,7 +134,7 @@ INLINED line_state state_join(hx_op op, hx_type type, line_state s, line_state t
     const v_u32 better = (v_u32)(((v_i32)t.a < (v_i32)s.a) | earlier);
     return (line_state){v_select(better, t.a, s.a), v_select(better, t.b, s.b)};
   }
-  if (is_key(op)) return (line_state){v_best(HX_I32, false, s.a, t.a), s.b};
+  if (is_key(op)) return (line_state){v_best(HX_I32, op == HX_MAX, s.a, t.a), s.b};
   if (type == HX_F32) return (line_state){(v_u32)float_combine(op, (v_f32)s.a, (v_f32)t.a), s.b};
   if (!is_wide(op, type)) return (line_state){s.a + t.a, s.b + t.b};
   if (op == HX_PROD) return (line_state){(v_u32)((v_u64)s.a * (v_u64)t.a), (v_u32)((v_u64)s.b * (v_u64)t.b)};
@@ -126,12 +151,12 @@ INLINED void state_store(hx_op op, hx_type type, v_u32 *p, size_t index, line_st
   if (vectors == 2) p[index * vectors + 1] = s.b;
 }
 
-/* The slot (base/slot.h) of the element `at` of stored states. A NaN is not canonical yet. */
+/* The slot (base/slot.h) of the element `at` of stored states. A NaN is not canonical yet. Not of minima and maxima,
+ * which are not stored. */
 INLINED uint64_t state_slot(hx_op op, hx_type type, const v_u32 *p, size_t at) {
   const size_t vectors = state_vectors(op, type), lane = at % V_LANES;
   const element *const a = (const element *)(p + at / V_LANES * vectors), *const b = a + V_LANES;
   if (is_index(op)) return (uint64_t)(a[lane] ^ KEY_SIGN) << 32 | b[lane];
-  if (is_key(op)) return a[lane] ^ KEY_SIGN;
   if (type == HX_F32) return a[lane];
   if (is_wide(op, type)) {
     const element *const word = (lane % 2 ? b : a) + (lane & ~(size_t)1);
@@ -160,7 +185,7 @@ INLINED void state_store_slots(hx_op op, hx_type type, line_state s, uint64_t *s
   if (is_index(op)) {
     store_words(slots, s.b, s.a ^ KEY_SIGN);
   } else if (is_key(op)) {
-    store_words(slots, s.a ^ KEY_SIGN, (v_u32){0});
+    store_words(slots, key_of_number(op, type, s.a), (v_u32){0});
   } else if (type == HX_F32) {
     store_words(slots, v_select(float_nans(s.a), v_broadcast(HX__CANONICAL_NAN), s.a), (v_u32){0});
   } else if (is_wide(op, type)) {

@@ -19,7 +19,8 @@
 /* A dot product has as many rows of each array as make eight. Indices have four because more would cost code. */
 INLINED size_t rows_at_once(hx_op op) { return op == HX_DOT || is_index(op) ? MOST_AT_ONCE / 2 : MOST_AT_ONCE; }
 
-typedef enum unit_shape { TREE, CHAIN, CHAINS } unit_shape;
+/* SINGLE: a chain of one row, for what is left of a line that has one lane. */
+typedef enum unit_shape { TREE, CHAIN, CHAINS, SINGLE } unit_shape;
 
 typedef struct line_block {
   const element *x, *y; /* y: NULL except for a dot product */
@@ -79,14 +80,14 @@ static __attribute__((noinline)) void find_rows(line_block *b, row_set *rows, si
   }
 }
 
-/* The rows of the unit that begins with row `first`. */
-INLINED row_set rows_from(hx_op op, line_block *b, size_t first) {
+/* The `count` rows of the unit that begins with row `first`. */
+INLINED row_set rows_from(hx_op op, size_t count, line_block *b, size_t first) {
   const size_t near = b->near, far = b->far, x_near = near * b->ld, x_far = far * b->ld, y_near = near * b->y_ld;
   const element *const x = b->x + first * b->ld, *const y = op == HX_DOT ? b->y + first * b->y_ld : x;
   row_set rows, found;
-  const bool is_whole = first + 3 * near + (rows_at_once(op) > 4 ? far : 0) < b->whole;
-  if (!is_whole) find_rows(b, &found, rows_at_once(op), first);
-  UNROLLED for (size_t k = 0; k < rows_at_once(op); k++) {
+  const bool is_whole = first + (count > 1 ? 3 * near : 0) + (count > 4 ? far : 0) < b->whole;
+  if (!is_whole) find_rows(b, &found, count, first);
+  UNROLLED for (size_t k = 0; k < count; k++) {
     rows.x[k] = is_whole ? x + k % 4 * x_near + k / 4 * x_far : found.x[k];
     rows.y[k] = is_whole ? y + k * y_near : found.y[k];
     rows.index[k] = is_whole ? (uint32_t)((first + k * near) * b->together) : found.index[k];
@@ -122,6 +123,7 @@ INLINED piece take_piece(hx_op op, hx_type type, unit_shape shape, piece p, cons
                          size_t between) {
   const piece start = start_piece(op, type);
   if (shape == TREE) return take_tree(op, type, rows, at, between);
+  if (shape == SINGLE) return take_chain(op, type, p, rows, 0, 1, at, between);
   if (shape == CHAIN) return take_chain(op, type, p, rows, 0, 8, at, between);
   const piece first = take_chain(op, type, start, rows, 0, 4, at, between);
   return join_pieces(op, type, first, take_chain(op, type, start, rows, 4, 4, at, between));
@@ -142,9 +144,9 @@ INLINED void store_slots(hx_op op, hx_type type, piece p, uint64_t *slots, size_
 
 /* Takes the unit that begins with row `first`. */
 INLINED void take_unit(hx_op op, hx_type type, unit_shape shape, line_block *b, size_t first, const line_target *to) {
-  const row_set rows = rows_from(op, b, first);
+  const row_set rows = rows_from(op, shape == SINGLE ? 1 : rows_at_once(op), b, first);
   const size_t last = b->last, between = b->between, level = b->level;
-  const bool goes_on = shape == CHAIN && to->goes_on;
+  const bool goes_on = (shape == CHAIN || shape == SINGLE) && to->goes_on;
   const element *const end = to->state + level;
   size_t next = 0, after = b->head;
   for (element *state = to->state; state < end; state += piece_elements(op, type)) {

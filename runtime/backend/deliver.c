@@ -4,6 +4,7 @@
 
 #include "runtime/backend/backend.h"
 #include "runtime/backend/copy_pool.h"
+#include "runtime/backend/lines.h"
 
 #define PART_BYTES ((size_t)256 << 10)   /* of C, for each thread */
 #define DISTANT_BYTES ((size_t)32 << 20) /* if C is larger, it is written without being read into the caches */
@@ -85,6 +86,5 @@ void hx__deliver(const hx__request *request, hx__chunk chunk, hx__chunk part, co
   const uint64_t *slots = (const uint64_t *)from + skipped;
   for (size_t f = 0; f < w->nfields; f++, slots += hx__chunk_slots(w, chunk))
     memcpy(request->slots + f * hx__work_slots(w) + first, slots, hx__chunk_slots(w, part) * sizeof *slots);
-  if (hx__slots_are_values(w))
-    hx__join_ones(w->fields->op, w->fields->type, request->slots + first, hx__chunk_slots(w, part));
+  hx__make_values(request->kernels, w, request->slots + first, hx__chunk_slots(w, part));
 }

@@ -62,11 +62,12 @@ static bool is_packed(const hx__work *w) {
   const hx__lines *const l = &w->lines;
   return w->n == 1 || (l->stride == 1 && (w->fields->op != HX_DOT || l->y_stride == 1));
 }
-/* Whether the lines are columns of a matrix: side by side, and no row reaches into the next one. */
+/* Whether the lines are columns of a matrix: side by side, and no row reaches into the next one, if there is one. */
 static bool is_columns(const hx__work *w) {
   const hx__lines *const l = &w->lines;
-  return l->line_stride == 1 && l->stride >= l->count &&
-         (w->fields->op != HX_DOT || (l->y_line_stride == 1 && l->y_stride >= l->count));
+  const bool one_row = w->n == 1;
+  return (l->across || one_row) && l->line_stride == 1 && (one_row || l->stride >= l->count) &&
+         (w->fields->op != HX_DOT || (l->y_line_stride == 1 && (one_row || l->y_stride >= l->count)));
 }
 
 /* The same leaf of `count` lines. */
@@ -75,18 +76,18 @@ static void compute_across(const hx__lines_place *p, const hx__work *w, const le
   const hx_field *const f = w->fields;
   const hx__columns columns = {.x = v->x,
                                .y = v->y,
-                               .ld = l->stride,
-                               .y_ld = l->y_stride,
+                               .ld = w->n == 1 ? v->count : l->stride,
+                               .y_ld = w->n == 1 ? v->count : l->y_stride,
                                .lines = v->count,
                                .n = v->n,
                                .distant = p->reach != HX__IN_L2,
                                .scratch = p->scratch,
                                .scratch_bytes = p->scratch_bytes};
+  if (is_columns(w) && p->kernels->lines->columns[f->op][f->type](&columns, slots)) return;
   if (is_packed(w)) {
     p->kernels->lines->rows[f->op][f->type](v->x, l->line_stride, v->y, l->y_line_stride, v->count, v->n, slots);
     return;
   }
-  if (l->across && is_columns(w) && p->kernels->lines->columns[f->op][f->type](&columns, slots)) return;
   for (size_t i = 0; i < v->count; i++)
     slots[i] = gather_leaf(p, w, v->x + i * l->line_stride, v->y ? v->y + i * l->y_line_stride : NULL, v->n);
 }

@@ -101,22 +101,6 @@ hx_value hx__join(hx_op op, hx_type type, uint64_t *slots, size_t leaves) {
   return v;
 }
 
-static inline __attribute__((always_inline)) void keys_to_bits(uint64_t *slots, size_t count, uint32_t flip,
-                                                               uint32_t (*bits)(uint32_t, uint32_t)) {
-  for (size_t i = 0; i < count; i++) slots[i] = bits((uint32_t)slots[i], flip);
-}
-
-/* A loop for each type, because there may be as many lines as elements. */
-void hx__join_ones(hx_op op, hx_type type, uint64_t *slots, size_t count) {
-  if (op == HX_ARGMIN || op == HX_ARGMAX) {
-    for (size_t i = 0; i < count; i++) slots[i] = (uint32_t)slots[i];
-  } else if (op == HX_MIN || op == HX_MAX) {
-    if (type == HX_F32) keys_to_bits(slots, count, flip_of(op), float_of_key);
-    if (type == HX_I32) keys_to_bits(slots, count, flip_of(op), int_of_key);
-    if (type == HX_U32) keys_to_bits(slots, count, flip_of(op), unsigned_of_key);
-  }
-}
-
 void hx__join_lines(const hx__work *w, uint64_t *slots, uint64_t *line) {
   const hx__lines *const l = &w->lines;
   for (size_t i = 0; i < l->count; i++) {

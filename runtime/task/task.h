@@ -227,9 +227,6 @@ static inline hx__inputs hx__inputs_from(const hx__work *work, size_t element) {
 /* The value of a reduction from its slots (base/slot.h), one for each of its leaves > 0. The slots are overwritten. */
 hx_value hx__join(hx_op op, hx_type type, uint64_t *slots, size_t leaves);
 
-/* Makes the values of lines that are one leaf each of their slots, in place. */
-void hx__join_ones(hx_op op, hx_type type, uint64_t *slots, size_t count);
-
 /* Writes the values of lines of several leaves. line: room for the slots of one line, to bring them together. The slots
  * are overwritten. */
 void hx__join_lines(const hx__work *work, uint64_t *slots, uint64_t *line);

@@ -243,7 +243,7 @@ static void compute_lines(cpu_stream *stream, const hx__request *request, hx__ch
   } else {
     compute_lines_on_stack(&place, w, chunk, slots);
   }
-  if (hx__slots_are_values(w)) hx__join_ones(w->fields->op, w->fields->type, slots, hx__chunk_slots(w, chunk));
+  hx__make_values(stream->kernels, w, slots, hx__chunk_slots(w, chunk));
 }
 
 static void compute_reduction(const cpu_stream *stream, const hx__request *request, hx__chunk chunk) {
@@ -280,7 +280,7 @@ static void compute_map_reduction(cpu_stream *stream, const hx__request *request
   } else {
     reduce_map_on_stack(stream, w, chunk, slots);
   }
-  if (hx__slots_are_values(w)) hx__join_ones(w->fields->op, w->fields->type, slots, hx__chunk_slots(w, chunk));
+  hx__make_values(stream->kernels, w, slots, hx__chunk_slots(w, chunk));
 }
 
 /* Whether the arrays of a map are too large for the caches, so that its result would leave them before anyone reads it.
