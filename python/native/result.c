@@ -38,12 +38,14 @@ bool hxpy_stores_values(hxpy_cell cell) { return cell > HXPY_UINT32; }
 
 /* Every member of hx_value begins at its first byte, so that the size alone counts. */
 void hxpy_store(hxpy_cell cell, void *memory, Py_ssize_t first, Py_ssize_t step, const hx_value *values, size_t count) {
+  uint64_t *const wide = (uint64_t *)memory + first;
+  uint32_t *const to = (uint32_t *)memory + first;
   if (hxpy_stores_values(cell)) {
-    uint64_t *to = (uint64_t *)memory + first;
-    for (Py_ssize_t i = 0; i < (Py_ssize_t)count; i++) to[i * step] = values[i].u64;
+    for (size_t i = 0; i < count; i++) wide[(Py_ssize_t)i * step] = values[i].u64;
+  } else if (step == 1) { /* a loop of its own, which compilers make of vectors */
+    for (size_t i = 0; i < count; i++) to[i] = values[i].u32;
   } else {
-    uint32_t *to = (uint32_t *)memory + first;
-    for (Py_ssize_t i = 0; i < (Py_ssize_t)count; i++) to[i * step] = values[i].u32;
+    for (size_t i = 0; i < count; i++) to[(Py_ssize_t)i * step] = values[i].u32;
   }
 }
 
