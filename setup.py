@@ -88,7 +88,7 @@ setup(
         Extension(
             "hx._native",
             sorted(str(p.relative_to(ROOT)) for p in (ROOT / "python/native").glob("*.c")),
-            depends=["python/native/native.h", "runtime/hx.h", "runtime/hx_map.h"],
+            depends=["python/native/native.h", "python/native/kernel.h", "runtime/hx.h", "runtime/hx_map.h"],
             define_macros=[("Py_LIMITED_API", "0x030b0000")] if STABLE else [],
             extra_compile_args=["-std=gnu11", "-O3", "-fvisibility=hidden", "-Wall", "-Wextra"],
             extra_link_args=["-Wl,-z,relro,-z,now", "-s"],

@@ -33,11 +33,31 @@ class View:
 
 class Kernel:
     def __new__(
-        cls, text: str, inputs: Optional[str], parameters: Optional[str], context: Optional[Context]
-    ) -> Kernel: ...
-    def map(self, arrays: Any, parameters: bytes, out: Any, gpu_share: Optional[float], context: Any) -> Any: ...
+        cls,
+        text: str,
+        inputs: Optional[str],
+        parameters: Optional[str],
+        context: Optional[Context],
+        declared_inputs: Tuple[Tuple[str, int, bool], ...],
+        declared_parameters: Tuple[Tuple[str, int, bool], ...],
+    ) -> Any: ...
+    def map(
+        self,
+        *arrays: Array,
+        out: Any = None,
+        gpu_share: Optional[float] = None,
+        context: Optional[_context.Context] = None,
+        **parameters: Any,
+    ) -> Any: ...
     def reduce(
-        self, operation: str, arrays: Any, parameters: bytes, axis: Any, gpu_share: Optional[float], context: Any
+        self,
+        operation: str,
+        /,
+        *arrays: Array,
+        axis: Optional[int] = None,
+        gpu_share: Optional[float] = None,
+        context: Optional[_context.Context] = None,
+        **parameters: Any,
     ) -> Any: ...
 
 class Call:

@@ -78,7 +78,7 @@ void hxpy_context_leave(hxpy_context *c) {
 /* Whether the task takes less time than handing the GIL over and waiting for it again, which can take as long as
  * another thread computes in Python. hx does such tasks at once on the calling thread. */
 static bool brief(const hxpy_context *c, const hx_task *t) {
-  const size_t elements = 8192, multiply_adds = 32768;
+  const size_t elements = 8192, multiply_adds = 32768, mapped = 1024;
   if (!c->small_stay || t->gpu_share >= 0.0f) return false;
   switch (t->kind) {
     case HX_REDUCE:
@@ -91,8 +91,9 @@ static bool brief(const hxpy_context *c, const hx_task *t) {
       const struct hx_matmul_args *p = &t->matmul;
       return p->m <= elements && p->n <= elements && p->k <= elements && p->m * p->n * p->k <= multiply_adds;
     }
-    case HX_MATMUL_BATCHED:
     case HX_MAP:
+      return t->map.rows <= mapped && t->map.n <= mapped && (t->map.rows ? t->map.rows : 1) * t->map.n <= mapped;
+    case HX_MATMUL_BATCHED:
       return false;
   }
   return false;

@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The type hx._native.Kernel: a user kernel (hx_map.h). hx/_kernel.py knows the types of its inputs and parameters. */
-#include "native.h"
+ * The type hx._native.Kernel: a user kernel (hx_map.h), from which hx.Kernel is derived. */
+#include "kernel.h"
 
 #include <string.h>
-
-#include "hx_map.h"
-
-typedef struct kernel_object {
-  PyObject_HEAD hx_kernel *kernel;
-} kernel_object;
 
 /* Arrays of one call, as rows of their last axis. They do not move, because operands may not. */
 struct call {
@@ -16,30 +10,34 @@ struct call {
   const void *inputs[HX_MAX_INPUTS];
   size_t ld[HX_MAX_INPUTS];    /* 0: one row for all */
   bool per_row[HX_MAX_INPUTS]; /* inputs that have one value for each row */
-  hx_value parameters[HX_MAX_PARAMETERS];
   int shaped; /* the input whose shape the results have: of those that have rows, the one with the most axes */
   size_t rows, cols, ld_out;
 };
 
-/* Kernel(text, inputs, parameters, context) */
+/* Kernel(text, inputs, parameters, context, and what they declare: two tuples for hxpy_kernel_declare) */
 static PyObject *kernel_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
   hx_kernel_source source = {0};
-  PyObject *context;
-  (void)keywords;
-  if (!PyArg_ParseTuple(args, "szzO", &source.text, &source.inputs, &source.parameters, &context)) return NULL;
+  PyObject *context, *inputs, *parameters;
+  (void)keywords; /* those of hx.Kernel */
+  if (!PyArg_ParseTuple(args, "szzOO!O!", &source.text, &source.inputs, &source.parameters, &context, &PyTuple_Type,
+                        &inputs, &PyTuple_Type, &parameters)) {
+    return NULL;
+  }
   hxpy_context *c = hxpy_context_enter(context == Py_None ? NULL : context);
   if (!c) return NULL;
-  kernel_object *k = (kernel_object *)PyType_GenericAlloc(type, 0);
+  hxpy_kernel *k = (hxpy_kernel *)PyType_GenericAlloc(type, 0);
   hx_status s = k ? hx_compile(c->hx, &source, &k->kernel) : HX_OK;
   if (s != HX_OK) hxpy_fail(s);
   hxpy_context_leave(c);
-  if (s != HX_OK) Py_CLEAR(k);
+  if (k && (s != HX_OK || !hxpy_kernel_declare(k, inputs, parameters))) Py_CLEAR(k);
   return (PyObject *)k;
 }
 
 static void kernel_dealloc(PyObject *self) {
   PyTypeObject *type = Py_TYPE(self);
-  hx_kernel_free(((kernel_object *)self)->kernel);
+  hxpy_kernel *k = (hxpy_kernel *)self;
+  hx_kernel_free(k->kernel);
+  hxpy_kernel_forget(k);
   ((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
   Py_DECREF(type);
 }
@@ -158,23 +156,16 @@ static void join_places(struct call *call, int count) {
   }
 }
 
-/* arrays: a tuple of (name, type, whether it has one value per row, array). parameters: bytes, one hx_value after the
- * other. */
-static bool get_inputs(struct call *call, PyObject *arrays, PyObject *parameters) {
-  const int count = (int)PyTuple_Size(arrays);
-  memcpy(call->parameters, PyBytes_AsString(parameters), (size_t)PyBytes_Size(parameters));
+static bool get_inputs(struct call *call, const hxpy_kernel *k, PyObject *const *arrays) {
   call->shaped = -1;
-  for (int i = 0; i < count; i++) {
-    const char *name;
-    int type, per_row;
-    PyObject *array;
+  for (int i = 0; i < k->inputs; i++) {
+    const hxpy_declared *const d = &k->input[i];
     hxpy_operand *o = &call->in[i];
-    if (!PyArg_ParseTuple(PyTuple_GetItem(arrays, i), "sipO", &name, &type, &per_row, &array)) return false;
-    if (!hxpy_operand_get(o, array, name) || !has_type(o, (hx_type)type)) return false;
-    call->per_row[i] = per_row;
-    if (!per_row && (call->shaped < 0 || o->view.ndim > call->in[call->shaped].view.ndim)) call->shaped = i;
+    if (!hxpy_operand_get(o, arrays[i], d->text) || !has_type(o, d->type)) return false;
+    call->per_row[i] = d->per_row;
+    if (!d->per_row && (call->shaped < 0 || o->view.ndim > call->in[call->shaped].view.ndim)) call->shaped = i;
   }
-  return check_shapes(call, count);
+  return check_shapes(call, k->inputs);
 }
 
 /* A reduction of all elements has no rows: inputs that have are copied. */
@@ -192,8 +183,8 @@ static bool join_rows(struct call *call, int count) {
   return true;
 }
 
-static void call_release(struct call *call) {
-  for (int i = 0; i < HX_MAX_INPUTS; i++) hxpy_operand_release(&call->in[i]);
+static void call_release(struct call *call, int count) {
+  for (int i = 0; i < count; i++) hxpy_operand_release(&call->in[i]);
   hxpy_operand_release(&call->out);
 }
 
@@ -224,14 +215,14 @@ static bool arrange(struct call *call, int count, bool like) {
   return find_rows(call, count);
 }
 
-static PyObject *run(const hx_task *made, PyObject *share, PyObject *context) {
+static bool run(const hx_task *made, const hxpy_kernel_arguments *a) {
   hx_task task = *made;
-  if (!hxpy_share(share == Py_None ? NULL : share, &task.gpu_share)) return NULL;
-  hxpy_context *c = hxpy_context_enter(context == Py_None ? NULL : context);
-  if (!c) return NULL;
+  if (!hxpy_share(a->share, &task.gpu_share)) return false;
+  hxpy_context *c = hxpy_context_enter(a->context);
+  if (!c) return false;
   bool ok = hxpy_run(c, &task);
   hxpy_context_leave(c);
-  return ok ? Py_None : NULL;
+  return ok;
 }
 
 /* With an exception set: if hx refused the map, which it does only if out overlaps an input in part, says so in the
@@ -248,53 +239,45 @@ static void explain(const struct call *call, int count) {
   }
 }
 
-/* map(arrays, parameters, out, gpu_share, context) */
-static PyObject *kernel_map(PyObject *self, PyObject *args) {
-  const hx_kernel *k = ((kernel_object *)self)->kernel;
-  PyObject *arrays, *parameters, *out, *share, *context;
-  if (!PyArg_ParseTuple(args, "O!O!OOO", &PyTuple_Type, &arrays, &PyBytes_Type, &parameters, &out, &share, &context)) {
-    return NULL;
-  }
+/* map(*arrays, out, gpu_share, context, and the parameters) */
+static PyObject *kernel_map(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
+  const hxpy_kernel *k = (hxpy_kernel *)self;
+  hxpy_kernel_arguments a;
+  if (!hxpy_kernel_arguments_read(k, false, args, nargs, kwnames, &a)) return NULL;
   struct call call = {0};
   PyObject *result = NULL;
-  const int count = (int)PyTuple_Size(arrays);
-  if (get_inputs(&call, arrays, parameters)) {
-    const bool like = inputs_have_same_places(&call, count);
-    result = get_output(&call, hx_kernel_type(k), out == Py_None ? NULL : out, like);
-    if (result && !arrange(&call, count, like)) Py_CLEAR(result);
+  if (get_inputs(&call, k, a.arrays)) {
+    const bool like = inputs_have_same_places(&call, k->inputs);
+    result = get_output(&call, hx_kernel_type(k->kernel), a.out, like);
+    if (result && !arrange(&call, k->inputs, like)) Py_CLEAR(result);
   }
   if (result) {
-    hx_task task =
-        hx_map_rows(k, call.inputs, call.ld, call.rows, call.cols, call.parameters, call.out.view.buf, call.ld_out);
-    if (!run(&task, share, context)) {
-      explain(&call, count);
+    hx_task task = hx_map_rows(k->kernel, call.inputs, call.ld, call.rows, call.cols, a.parameters, call.out.view.buf,
+                               call.ld_out);
+    if (!run(&task, &a)) {
+      explain(&call, k->inputs);
       Py_CLEAR(result);
     }
   }
-  call_release(&call);
+  call_release(&call, k->inputs);
   return result;
 }
 
-/* The arguments of a reduction that are not arrays. */
-struct reduction {
-  hx_op op;
-  PyObject *axis, *share, *context;
-};
-
-static PyObject *reduce_all(struct call *call, int count, const hx_kernel *k, const struct reduction *r) {
+static PyObject *reduce_all(struct call *call, hx_op op, const hxpy_kernel *k, const hxpy_kernel_arguments *a) {
   hx_value value;
-  if (!join_rows(call, count)) return NULL;
-  hx_task task = hx_map_reduce(r->op, k, call->inputs, call->rows * call->cols, call->parameters, &value);
-  return run(&task, r->share, r->context) ? hxpy_scalar(hxpy_cell_of(r->op, hx_kernel_type(k)), &value) : NULL;
+  if (!join_rows(call, k->inputs)) return NULL;
+  hx_task task = hx_map_reduce(op, k->kernel, call->inputs, call->rows * call->cols, a->parameters, &value);
+  return run(&task, a) ? hxpy_scalar(hxpy_cell_of(op, hx_kernel_type(k->kernel)), &value) : NULL;
 }
 
-static PyObject *reduce_rows(struct call *call, const hx_kernel *k, const struct reduction *r) {
+static PyObject *reduce_rows(struct call *call, hx_op op, const hxpy_kernel *k, const hxpy_kernel_arguments *a) {
   const Py_buffer *shaped = &call->in[call->shaped].view;
-  const hxpy_cell cell = hxpy_cell_of(r->op, hx_kernel_type(k));
+  const hxpy_cell cell = hxpy_cell_of(op, hx_kernel_type(k->kernel));
   hx_value *values = PyMem_Malloc((call->rows ? call->rows : 1) * sizeof *values);
   if (!values) return PyErr_NoMemory();
-  hx_task task = hx_map_reduce_rows(r->op, k, call->inputs, call->ld, call->rows, call->cols, call->parameters, values);
-  PyObject *result = run(&task, r->share, r->context) ? hxpy_array(cell, shaped->ndim - 1, shaped->shape) : NULL;
+  hx_task task =
+      hx_map_reduce_rows(op, k->kernel, call->inputs, call->ld, call->rows, call->cols, a->parameters, values);
+  PyObject *result = run(&task, a) ? hxpy_array(cell, shaped->ndim - 1, shaped->shape) : NULL;
   Py_buffer view;
   if (result && PyObject_GetBuffer(result, &view, PyBUF_WRITABLE) == 0) {
     hxpy_store(cell, view.buf, 0, 1, values, call->rows);
@@ -306,35 +289,65 @@ static PyObject *reduce_rows(struct call *call, const hx_kernel *k, const struct
   return result;
 }
 
-static PyObject *reduce_call(struct call *call, int count, const hx_kernel *k, const struct reduction *r) {
+static PyObject *reduce_call(struct call *call, hx_op op, const hxpy_kernel *k, const hxpy_kernel_arguments *a) {
   int axes[PyBUF_MAX_NDIM], ndim = call->in[call->shaped].view.ndim;
-  if (r->axis == Py_None) return reduce_all(call, count, k, r);
-  if (hxpy_axes(r->axis, ndim, true, axes) != 1) return NULL;
-  if (axes[0] != ndim - 1) return hxpy_refuse("axis is %R; a kernel reduces the last axis, or all", r->axis);
-  return ndim == 1 ? reduce_all(call, count, k, r) : reduce_rows(call, k, r);
+  if (op == HX_DOT) return hxpy_refuse("'dot' takes two arrays: write x * y in the expression, and use 'sum'");
+  if (a->axis && hxpy_axes(a->axis, ndim, true, axes) != 1) return NULL;
+  if (a->axis && axes[0] != ndim - 1) {
+    return hxpy_refuse("axis is %R; a kernel reduces the last axis, or all", a->axis);
+  }
+  const bool all = !a->axis || ndim == 1;
+  const size_t lines = all ? 1 : call->rows, n = all ? call->rows * call->cols : call->cols;
+  if (lines && !hxpy_has_value(op, &call->in[call->shaped], n)) return NULL;
+  return (all ? reduce_all : reduce_rows)(call, op, k, a);
 }
 
-/* reduce(operation, arrays, parameters, axis, gpu_share, context) */
-static PyObject *kernel_reduce(PyObject *self, PyObject *args) {
-  const hx_kernel *k = ((kernel_object *)self)->kernel;
-  PyObject *name, *arrays, *parameters, *result = NULL;
-  struct reduction r;
-  if (!PyArg_ParseTuple(args, "OO!O!OOO", &name, &PyTuple_Type, &arrays, &PyBytes_Type, &parameters, &r.axis, &r.share,
-                        &r.context) ||
-      !hxpy_op_named(name, &r.op)) {
+/* reduce(operation, *arrays, axis, gpu_share, context, and the parameters) */
+static PyObject *kernel_reduce(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
+  const hxpy_kernel *k = (hxpy_kernel *)self;
+  hxpy_kernel_arguments a;
+  hx_op op;
+  if (nargs == 0) {
+    PyErr_SetString(PyExc_TypeError, "reduce() needs an operation: reduce('sum', x)");
+    return NULL;
+  }
+  if (!hxpy_op_named(args[0], &op) || !hxpy_kernel_arguments_read(k, true, args + 1, nargs - 1, kwnames, &a)) {
     return NULL;
   }
   struct call call = {0};
-  const int count = (int)PyTuple_Size(arrays);
-  if (get_inputs(&call, arrays, parameters) && find_rows(&call, count)) result = reduce_call(&call, count, k, &r);
-  call_release(&call);
+  PyObject *result = NULL;
+  if (get_inputs(&call, k, a.arrays) && find_rows(&call, k->inputs)) result = reduce_call(&call, op, k, &a);
+  call_release(&call, k->inputs);
   return result;
 }
 
+#define MAP_TEXT                                                                                                    \
+  "map($self, /, *arrays, out=None, gpu_share=None, context=None, **parameters)\n--\n\n"                            \
+  "out[i] = f(x[i], y[i], ...) of arrays of one shape, which the result has, too; as NumPy's ufuncs. Of NumPy's\n"  \
+  "broadcasting there is one case: an array with one axis may be a row that all rows of the others share. An\n"     \
+  "array with one value for each row lacks their last axis, or has one element there: of shape (n,) or (n, 1)\n"    \
+  "beside (n, m).\n\n"                                                                                              \
+  "Arrays without gaps whose axes have one order in memory are taken as they lie, and a new result lies so, too.\n" \
+  "Otherwise those whose rows are not C-contiguous and equally far apart are copied, and such an out is refused.\n" \
+  "out may be one of the arrays.\n"                                                                                 \
+  "TypeError: a dtype that differs from the kernel's, a parameter that is missing or unknown.\n"                    \
+  "hx.InvalidArgument: shapes differ, out overlaps an array in part, or a parameter does not fit its type."
+#define REDUCE_TEXT                                                                                                 \
+  "reduce($self, operation, /, *arrays, axis=None, gpu_share=None, context=None, **parameters)\n--\n\n"             \
+  "The reduction of map(*arrays), in C order, without an array of it.\n\n"                                          \
+  "operation: sum, prod, min, max, argmin, argmax, sum_abs or sum_squares. The result has the type and the bits\n"  \
+  "of hx's function of that name. axis: the last one, for a result of each row; without it, no row may be shared\n" \
+  "or have a value of its own.\n"                                                                                   \
+  "hx.InvalidArgument: as for map, for another axis, and for min, max, argmin, argmax of no element."
+
 static PyMethodDef kernel_methods[] = {
-    {"map", kernel_map, METH_VARARGS, NULL}, {"reduce", kernel_reduce, METH_VARARGS, NULL}, {NULL, NULL, 0, NULL}};
+    HXPY_FUNCTION("map", kernel_map, MAP_TEXT),
+    HXPY_FUNCTION("reduce", kernel_reduce, REDUCE_TEXT),
+    {NULL, NULL, 0, NULL},
+};
 
 static PyType_Slot kernel_slots[] = {
     {Py_tp_new, kernel_new}, {Py_tp_dealloc, kernel_dealloc}, {Py_tp_methods, kernel_methods}, {0, NULL}};
 
-PyType_Spec hxpy_kernel_spec = {"hx._native.Kernel", sizeof(kernel_object), 0, Py_TPFLAGS_DEFAULT, kernel_slots};
+PyType_Spec hxpy_kernel_spec = {"hx._native.Kernel", sizeof(hxpy_kernel), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+                                kernel_slots};

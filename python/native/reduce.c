@@ -11,7 +11,7 @@ struct arguments {
 bool hxpy_has_value(hx_op op, const hxpy_operand *a, size_t n) {
   bool chooses = op == HX_MIN || op == HX_MAX || op == HX_ARGMIN || op == HX_ARGMAX;
   if (n || !chooses) return true;
-  return hxpy_refuse("a has shape %s: there is no element to choose from", hxpy_shape_text(&a->view));
+  return hxpy_refuse("%s has shape %s: there is no element to choose from", a->name, hxpy_shape_text(&a->view));
 }
 
 bool hxpy_pair_fits(const hxpy_operand *a, const hxpy_operand *b, bool vectors) {

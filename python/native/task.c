@@ -106,7 +106,9 @@ static PyMethodDef task_methods[] = {
 
 static PyType_Slot task_slots[] = {{Py_tp_dealloc, task_dealloc}, {Py_tp_methods, task_methods}, {0, NULL}};
 
-PyType_Spec hxpy_task_spec = {"hx._native.Task", sizeof(task_object), 0, Py_TPFLAGS_DEFAULT, task_slots};
+/* hx._native.Task() would be a task that no call has prepared. */
+PyType_Spec hxpy_task_spec = {"hx._native.Task", sizeof(task_object), 0,
+                              Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, task_slots};
 
 /* Starts the task of t, which was prepared if `prepared`. Takes the reference to t. */
 static PyObject *start(task_object *t, const hx_task *task, bool prepared) {

@@ -183,6 +183,11 @@ CASES = [
 
 
 class Errors(unittest.TestCase):
+    def test_tasks_are_made_by_calls_alone(self):
+        for kind in (hx._native.Task, hx._native.Kernel, hx._native.Context, hx._native.Block, hx._native.Call):
+            with self.assertRaises(TypeError):
+                kind().done()
+
     def test_text_that_ends_inside_a_character(self):
         with self.assertRaisesRegex(hx.InvalidConfig, "é"):
             hx.Context(trace="é" * 5000)
