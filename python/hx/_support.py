@@ -2,7 +2,7 @@
 """What the extension module calls: exceptions, and the paths that are too rare to be written in C."""
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -101,12 +101,6 @@ def as_array(name: str, obj: Any) -> NDArray[Any]:
 def copy(obj: Any, order: Literal["C", "K"]) -> NDArray[Any]:
     """A copy without gaps, in C order or ('K') in the order of memory."""
     return np.array(obj, copy=True, order=order)
-
-
-def gather(obj: Any, axes: Sequence[int]) -> NDArray[Any]:
-    """A C-contiguous copy in which the axes come last."""
-    array = np.asarray(obj)
-    return np.array(np.moveaxis(array, axes, range(array.ndim - len(axes), array.ndim)), order="C")
 
 
 def is_buffer(obj: Any) -> bool:

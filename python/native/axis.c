@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Reductions along axes: the elements that the reduced axes span are one line, and the axes that are left number the
  * lines. Axes that are left are joined where their strides allow it; the longest of them is given to hx in one call,
- * and the others are loops around it. */
+ * and the others are loops around it. Lines whose elements are not at one positive distance are copied, some at a
+ * time. */
 #include "native.h"
 
 #include <stdlib.h>
@@ -28,14 +29,16 @@ int hxpy_axes(PyObject *axis, int ndim, bool single, int *axes) {
   return used;
 }
 
-/* The axes of an operand: those that are reduced span a line of elements `stride` apart. Axes may be turned: then they
- * are read from their last element on. */
+/* The axes of an operand: those that are reduced span a line of elements `stride` apart, unless it is packed. Axes may
+ * be turned: then they are read from their last element on. */
 struct split {
   int kept[MOST_AXES], reduced[MOST_AXES];
   int kept_count, reduced_count;
   Py_ssize_t stride;
   char *first;
   Py_ssize_t strides[MOST_AXES];
+  bool packed; /* lines are copied */
+  hxpy_pack pack;
 };
 
 static void turn(const Py_buffer *v, int axis, struct split *s) {
@@ -61,32 +64,20 @@ static bool is_turned_line(const Py_buffer *v, struct split *s) {
   return hxpy_flat(&turned, s->reduced, s->reduced_count, &s->stride);
 }
 
-/* Copies if the elements of a line are not at one positive distance: in the order of memory if negative steps alone are
- * in the way, which takes less time, and otherwise with the elements of each line side by side. any_order: elements
- * of a line may be read backwards. */
-static bool split_axes(hxpy_operand *o, const int *axes, int count, bool any_order, struct split *s) {
+/* any_order: elements of a line may be read backwards. */
+static void split_axes(const Py_buffer *v, const int *axes, int count, bool any_order, struct split *s) {
   s->kept_count = s->reduced_count = 0;
-  for (int i = 0; i < o->view.ndim; i++) {
+  for (int i = 0; i < v->ndim; i++) {
     bool reduce = s->reduced_count < count && axes[s->reduced_count] == i;
     if (reduce)
       s->reduced[s->reduced_count++] = i;
     else
       s->kept[s->kept_count++] = i;
   }
-  if (is_line(&o->view, s)) return true;
-  if (is_turned_line(&o->view, s)) {
-    if (any_order) return true;
-    if (!hxpy_operand_copy(o, 'K')) return false;
-    if (is_line(&o->view, s)) return true;
-  }
-  if (!hxpy_operand_gather(o, axes, count)) return false;
-  for (int i = 0; i < o->view.ndim; i++) {
-    if (i < s->kept_count)
-      s->kept[i] = i;
-    else
-      s->reduced[i - s->kept_count] = i;
-  }
-  return is_line(&o->view, s);
+  s->packed = !is_line(v, s) && !(any_order && is_turned_line(v, s));
+  if (!s->packed) return;
+  is_line(v, s); /* no axis is turned */
+  hxpy_pack_set(&s->pack, v, axes, count);
 }
 
 /* Axes that are left, joined: `extent` lines, from one to the next `a`, `b` bytes and `out` results. */
@@ -138,13 +129,49 @@ static int longest_first(struct group *groups, int count, bool pairs) {
   return count;
 }
 
-/* Calls hx for each combination of the groups from the second on, and stores the results. lines.out NULL: hx stores its
- * values in the results itself. first_result: of the first line. */
-static bool run_groups(hxpy_context *c, hx_task *task, const struct group *groups, int count, hxpy_cell cell,
-                       void *results, Py_ssize_t first_result) {
-  struct hx_lines_args *l = &task->lines;
-  const char *x = l->x, *y = l->y;
-  const bool direct = !l->out;
+/* What a reduction computes, besides where its lines begin. */
+struct job {
+  hxpy_context *context;
+  hx_task task; /* of `most` lines */
+  const struct split *x, *y;
+  char *packed_x, *packed_y; /* room for the lines that are copied; NULL: they are not */
+  size_t most;
+  hx_value *values; /* NULL: hx stores its values in the results itself */
+  void *results;
+  hxpy_cell cell;
+};
+
+/* Copies lines, and says where their elements are. Lines are side by side if they are so already: then the copy reads
+ * the array in the order of memory. */
+static void pack(const struct split *s, const char *first, hxpy_steps lines, size_t n, char *to, size_t *stride,
+                 size_t *line_stride) {
+  const Py_ssize_t apart = s->pack.run[s->pack.count - 1].stride;
+  const bool side_by_side = lines.extent > 1 && lines.stride < (apart < 0 ? -apart : apart);
+  hxpy_pack_lines(&s->pack, first, lines, n, side_by_side, to);
+  *stride = side_by_side ? (size_t)lines.extent : 1;
+  *line_stride = side_by_side ? 1 : n;
+}
+
+/* Does the lines of groups[0]. first: their first result. */
+static bool run_lines(struct job *j, const struct group *g, const char *x, const char *y, Py_ssize_t first) {
+  struct hx_lines_args *l = &j->task.lines;
+  const Py_ssize_t most = (Py_ssize_t)j->most;
+  for (Py_ssize_t at = 0; at < g->extent; at += most, x += most * g->a, y += most * g->b) {
+    const Py_ssize_t left = g->extent - at, count = left < most ? left : most;
+    l->lines = (size_t)count;
+    l->x = j->packed_x ? j->packed_x : x;
+    if (j->y) l->y = j->packed_y ? j->packed_y : y;
+    if (j->packed_x) pack(j->x, x, (hxpy_steps){count, g->a}, l->n, j->packed_x, &l->stride, &l->line_stride);
+    if (j->packed_y) pack(j->y, y, (hxpy_steps){count, g->b}, l->n, j->packed_y, &l->y_stride, &l->y_line_stride);
+    l->out = j->values ? j->values : (hx_value *)j->results + first + at;
+    if (!hxpy_run(j->context, &j->task)) return false;
+    if (j->values) hxpy_store(j->cell, j->results, first + at * g->out, g->out, l->out, l->lines);
+  }
+  return true;
+}
+
+/* Does them for each combination of the groups from the second on. first_result: of the first line. */
+static bool run_groups(struct job *j, const struct group *groups, int count, Py_ssize_t first_result) {
   Py_ssize_t at[MOST_AXES + 1] = {0};
   for (;;) {
     Py_ssize_t x_offset = 0, y_offset = 0, first = first_result;
@@ -153,11 +180,7 @@ static bool run_groups(hxpy_context *c, hx_task *task, const struct group *group
       y_offset += at[g] * groups[g].b;
       first += at[g] * groups[g].out;
     }
-    l->x = x + x_offset;
-    if (y) l->y = y + y_offset;
-    if (direct) l->out = (hx_value *)results + first;
-    if (!hxpy_run(c, task)) return false;
-    if (!direct) hxpy_store(cell, results, first, groups[0].out, l->out, l->lines);
+    if (!run_lines(j, &groups[0], j->x->first + x_offset, j->y ? j->y->first + y_offset : NULL, first)) return false;
     int g = 1;
     while (g < count && ++at[g] == groups[g].extent) at[g++] = 0;
     if (g >= count) return true;
@@ -185,41 +208,66 @@ static bool same_shape(const Py_buffer *a, const Py_buffer *b) {
   return same;
 }
 
-/* Whether the value of a line does not depend on the order of its elements. Lines of pairs are not turned, because both
- * of them would have to be. */
-static bool any_order(hx_op op, hx_type type) {
-  return op == HX_MIN || op == HX_MAX || (type != HX_F32 && op != HX_ARGMIN && op != HX_ARGMAX && op != HX_DOT);
+/* Room for the values and for lines that are copied: as many as fit in a cache, or one. */
+static bool get_room(struct job *j, const struct group *lines) {
+  const size_t enough = (size_t)1 << 20, n = j->task.lines.n;
+  const bool stores = lines->out == 1 && hxpy_stores_values(j->cell);
+  const bool packs = j->x->packed || (j->y && j->y->packed);
+  j->most = (size_t)lines->extent;
+  if (packs && j->most > enough / n) j->most = n < enough ? enough / n : 1;
+  if (!stores) j->values = malloc(j->most * sizeof *j->values);
+  if (j->x->packed) j->packed_x = malloc(j->most * n * 4);
+  if (j->y && j->y->packed) j->packed_y = malloc(j->most * n * 4);
+  return (stores || j->values) && (!j->x->packed || j->packed_x) && (!j->y || !j->y->packed || j->packed_y);
 }
 
 /* Fills the memory of the result. */
-static bool fill(hxpy_context *c, hx_op op, hxpy_operand *a, hxpy_operand *b, const int *axes, int count,
+static bool fill(hxpy_context *c, hx_op op, const hxpy_operand *a, const hxpy_operand *b, const int *axes, int count,
                  hxpy_cell cell, void *results, float share) {
-  struct split sa, sb = {0};
+  struct split x, y; /* large: only what is used is written */
   struct group groups[MOST_AXES + 1];
-  const bool turns = any_order(op, a->type);
-  if (!split_axes(a, axes, count, turns, &sa) || (b && !split_axes(b, axes, count, turns, &sb))) return false;
+  const bool turns = hxpy_any_order(op, a->type);
+  split_axes(&a->view, axes, count, turns, &x);
+  if (b) split_axes(&b->view, axes, count, turns, &y);
   size_t n = 1;
-  for (int i = 0; i < count; i++) n *= (size_t)a->view.shape[sa.reduced[i]];
+  for (int i = 0; i < count; i++) n *= (size_t)a->view.shape[axes[i]];
   if (!hxpy_has_value(op, a, n)) return false;
   Py_ssize_t first;
-  int used = join_axes(&a->view, &sa, b ? &b->view : NULL, &sb, groups, &first);
+  int used = join_axes(&a->view, &x, b ? &b->view : NULL, &y, groups, &first);
   used = longest_first(groups, used, b != NULL);
-  size_t lines = (size_t)groups[0].extent;
-  const bool direct = groups[0].out == 1 && hxpy_stores_values(cell);
-  hx_value *out = direct ? NULL : malloc(lines * sizeof *out);
-  if (!direct && !out) return PyErr_NoMemory();
-  hx_task task = hx_reduce_strided(op, a->type, sa.first, (size_t)sa.stride, n, out);
-  task.gpu_share = share;
-  task.lines.lines = lines;
-  task.lines.line_stride = (size_t)groups[0].a / 4;
-  if (b) {
-    task.lines.y = sb.first;
-    task.lines.y_stride = (size_t)sb.stride;
-    task.lines.y_line_stride = (size_t)groups[0].b / 4;
-  }
-  bool ok = run_groups(c, &task, groups, used, cell, results, first);
-  free(out);
+  struct job j = {.context = c, .x = &x, .y = b ? &y : NULL, .results = results, .cell = cell};
+  j.task = hx_reduce_strided(op, a->type, x.first, (size_t)x.stride, n, NULL);
+  j.task.gpu_share = share;
+  j.task.lines.line_stride = (size_t)groups[0].a / 4;
+  if (b) j.task.lines.y_stride = (size_t)y.stride;
+  j.task.lines.y_line_stride = (size_t)groups[0].b / 4;
+  bool ok = get_room(&j, &groups[0]) ? run_groups(&j, groups, used, first) : (bool)PyErr_NoMemory();
+  free(j.values);
+  free(j.packed_x);
+  free(j.packed_y);
   return ok;
+}
+
+/* The number of the first of the axes from which on they span a line. */
+static int first_of_line(const Py_buffer *v, const int *axes, int count) {
+  struct split s;
+  for (int first = 0; first < count; first++) {
+    split_axes(v, axes + first, count - first, true, &s);
+    if (!s.packed) return first;
+  }
+  return count;
+}
+
+/* Minima and maxima along axes that span no line: of the last axes, which do, and then of these values. */
+static PyObject *reduce_twice(hxpy_context *c, hx_op op, hxpy_operand *a, const int *axes, int count, int first,
+                              bool keepdims, float share) {
+  hxpy_operand part = {0};
+  PyObject *values = hxpy_reduce_axes(c, op, a, NULL, axes + first, count - first, true, share);
+  const bool held = values && hxpy_operand_get(&part, values, a->name);
+  PyObject *result = held ? hxpy_reduce_axes(c, op, &part, NULL, axes, count, keepdims, share) : NULL;
+  hxpy_operand_release(&part);
+  Py_XDECREF(values);
+  return result;
 }
 
 PyObject *hxpy_reduce_axes(hxpy_context *c, hx_op op, hxpy_operand *a, hxpy_operand *b, const int *axes, int count,
@@ -228,6 +276,8 @@ PyObject *hxpy_reduce_axes(hxpy_context *c, hx_op op, hxpy_operand *a, hxpy_oper
   if (b && !same_shape(&a->view, &b->view)) {
     return hxpy_refuse("a has shape %s and b has shape %s", hxpy_shape_text(&a->view), hxpy_shape_text(&b->view));
   }
+  const int part = op == HX_MIN || op == HX_MAX ? first_of_line(&a->view, axes, count) : 0;
+  if (part > 0 && part < count) return reduce_twice(c, op, a, axes, count, part, keepdims, share);
   hxpy_cell cell = hxpy_cell_of(op, a->type);
   PyObject *result = empty_result(&a->view, axes, count, cell, keepdims);
   Py_buffer memory;

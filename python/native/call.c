@@ -43,6 +43,7 @@ static bool prepare(hxpy_reduction *r, hx_op op, PyObject *a, PyObject *b, bool 
   r->op = op;
   r->stride_a = r->stride_b = 1;
   if (!hold(&r->a, a, "a")) return false;
+  r->first = r->a.view.buf;
   r->n = hxpy_operand_size(&r->a);
   return !b || (hold(&r->b, b, "b") && hxpy_pair_fits(&r->a, &r->b, vectors));
 }

@@ -12,16 +12,9 @@ static bool support_read(void) {
     PyObject **member;
     const char *name;
   } rows[] = {
-      {&hxpy_py.errors, "ERRORS"},
-      {&hxpy_py.as_array, "as_array"},
-      {&hxpy_py.check_output, "check_output"},
-      {&hxpy_py.dtype_error, "dtype_error"},
-      {&hxpy_py.copy, "copy"},
-      {&hxpy_py.gather, "gather"},
-      {&hxpy_py.empty, "empty"},
-      {&hxpy_py.empty_like, "empty_like"},
-      {&hxpy_py.assign, "assign"},
-      {&hxpy_py.dtypes, "DTYPES"},
+      {&hxpy_py.errors, "ERRORS"},           {&hxpy_py.as_array, "as_array"}, {&hxpy_py.check_output, "check_output"},
+      {&hxpy_py.dtype_error, "dtype_error"}, {&hxpy_py.copy, "copy"},         {&hxpy_py.empty, "empty"},
+      {&hxpy_py.empty_like, "empty_like"},   {&hxpy_py.assign, "assign"},     {&hxpy_py.dtypes, "DTYPES"},
       {&hxpy_py.new_context, "new_context"},
   };
   bool ok = true;

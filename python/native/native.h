@@ -23,7 +23,6 @@ typedef struct hxpy_support {
   PyObject *check_output; /* check_output(name, object): TypeError if an array over the object is a copy of it */
   PyObject *dtype_error;  /* dtype_error(name, object): raises TypeError that names the dtype */
   PyObject *copy;         /* copy(object, order): a contiguous NumPy array */
-  PyObject *gather;       /* gather(object, axes): a contiguous copy in which the axes come last */
   PyObject *empty;        /* numpy.empty */
   PyObject *empty_like;   /* empty_like(object, dtype): an array with its shape, and its axes in the same order */
   PyObject *assign;       /* assign(out, result): checks dtype and shape, copies the result and returns out */
@@ -97,8 +96,6 @@ bool hxpy_operand_get_unmoved(hxpy_operand *o, PyObject *object, const char *nam
 bool hxpy_operand_get_output(hxpy_operand *o, PyObject *object, const char *name);
 /* Replaces the array by a contiguous copy. order: 'C', or 'K' for the order in which the elements lie in memory. */
 bool hxpy_operand_copy(hxpy_operand *o, char order);
-/* Replaces the array by a contiguous copy in which the given axes come last, in the same order. */
-bool hxpy_operand_gather(hxpy_operand *o, const int *axes, int count);
 void hxpy_operand_release(hxpy_operand *o);
 
 size_t hxpy_operand_size(const hxpy_operand *o);
@@ -109,6 +106,9 @@ bool hxpy_contiguous(const hxpy_operand *o);
 /* Whether the elements that `count` axes span, the last one fastest, lie at one positive distance. axes NULL: all axes.
  * *stride: in elements; 1 if there are fewer than two elements. */
 bool hxpy_flat(const Py_buffer *v, const int *axes, int count, Py_ssize_t *stride);
+/* Whether the elements lie at one positive distance, in any order of the axes and whatever the signs of their steps.
+ * *first: the one at the lowest address. */
+bool hxpy_flat_in_any_order(const Py_buffer *v, const void **first, Py_ssize_t *stride);
 /* The lowest byte of the array and the number of bytes to its highest one. */
 void hxpy_operand_span(const hxpy_operand *o, void **first, size_t *bytes);
 /* Whether the memory between the first and the last element of one overlaps that of the other. */
@@ -148,6 +148,7 @@ typedef struct hxpy_reduction {
   hxpy_operand a, b;
   hx_op op;
   size_t n;
+  const void *first;             /* the first element of a that is read */
   Py_ssize_t stride_a, stride_b; /* in elements */
   hx_value value;
 } hxpy_reduction;
@@ -156,10 +157,25 @@ hx_task hxpy_reduction_task(hxpy_reduction *r, float share);
 void hxpy_reduction_release(hxpy_reduction *r);
 /* False: dtypes or sizes differ, or with `vectors` one of them has not one dimension, and an exception is set. */
 bool hxpy_pair_fits(const hxpy_operand *a, const hxpy_operand *b, bool vectors);
+/* Whether the value does not depend on the order of the elements. Pairs of a dot product have to stay pairs. */
+bool hxpy_any_order(hx_op op, hx_type type);
 /* False: `op` has no value of n == 0 elements of `a`, and an exception is set. */
 bool hxpy_has_value(hx_op op, const hxpy_operand *a, size_t n);
 /* False: unknown, and an exception is set. */
 bool hxpy_op_named(PyObject *name, hx_op *op);
+
+/* pack.c: the elements that some axes span, the last one fastest, as runs of elements that are `stride` bytes apart. */
+typedef struct hxpy_steps {
+  Py_ssize_t extent, stride;
+} hxpy_steps;
+typedef struct hxpy_pack {
+  int count;
+  hxpy_steps run[PyBUF_MAX_NDIM]; /* the last one is the innermost */
+} hxpy_pack;
+void hxpy_pack_set(hxpy_pack *p, const Py_buffer *v, const int *axes, int count);
+/* Copies lines of n elements, of which the first one begins at `first`: one after the other, or side by side. */
+void hxpy_pack_lines(const hxpy_pack *p, const char *first, hxpy_steps lines, size_t n, bool side_by_side,
+                     void *packed);
 
 /* axis.c: a reduction along some axes: an array, or a scalar if no axis is left. axes: `count` numbers in ascending
  * order. b: NULL but for HX_DOT. */

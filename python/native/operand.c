@@ -123,15 +123,6 @@ bool hxpy_operand_copy(hxpy_operand *o, char order) {
   return replace(o, copy);
 }
 
-bool hxpy_operand_gather(hxpy_operand *o, const int *axes, int count) {
-  PyObject *view = view_of(o), *tuple = PyTuple_New(count);
-  for (int i = 0; tuple && i < count; i++) PyTuple_SetItem(tuple, i, PyLong_FromLong(axes[i]));
-  PyObject *copy = view && tuple ? PyObject_CallFunction(hxpy_py.gather, "OO", view, tuple) : NULL;
-  Py_XDECREF(tuple);
-  Py_XDECREF(view);
-  return replace(o, copy);
-}
-
 PyObject *hxpy_operand_like(const hxpy_operand *o, hxpy_cell cell) {
   PyObject *view = view_of(o), *dtype = PyTuple_GetItem(hxpy_py.dtypes, cell);
   PyObject *array = view ? PyObject_CallFunctionObjArgs(hxpy_py.empty_like, view, dtype, NULL) : NULL;
@@ -169,6 +160,22 @@ bool hxpy_flat(const Py_buffer *v, const int *axes, int count, Py_ssize_t *strid
     expected = v->strides[axis] * v->shape[axis];
   }
   return true;
+}
+
+bool hxpy_flat_in_any_order(const Py_buffer *v, const void **first, Py_ssize_t *stride) {
+  Py_ssize_t steps[PyBUF_MAX_NDIM];
+  Py_buffer turned = *v;
+  char *low = v->buf;
+  for (int i = 0; i < v->ndim; i++) {
+    const Py_ssize_t step = v->strides[i];
+    steps[i] = step < 0 ? -step : step;
+    if (step < 0 && v->shape[i] > 1) low += (v->shape[i] - 1) * step;
+  }
+  turned.strides = steps;
+  *first = low;
+  if (hxpy_flat(&turned, NULL, v->ndim, stride)) return true;
+  *stride = 1;
+  return hxpy_dense(&turned);
 }
 
 bool hxpy_contiguous(const hxpy_operand *o) {

@@ -14,6 +14,10 @@ bool hxpy_has_value(hx_op op, const hxpy_operand *a, size_t n) {
   return hxpy_refuse("%s has shape %s: there is no element to choose from", a->name, hxpy_shape_text(&a->view));
 }
 
+bool hxpy_any_order(hx_op op, hx_type type) {
+  return op == HX_MIN || op == HX_MAX || (type != HX_F32 && op != HX_ARGMIN && op != HX_ARGMAX && op != HX_DOT);
+}
+
 bool hxpy_pair_fits(const hxpy_operand *a, const hxpy_operand *b, bool vectors) {
   if (a->type != b->type) return hxpy_refuse("a and b have different dtypes");
   if (hxpy_operand_size(a) != hxpy_operand_size(b)) {
@@ -25,18 +29,27 @@ bool hxpy_pair_fits(const hxpy_operand *a, const hxpy_operand *b, bool vectors) 
                      hxpy_shape_text(&a->view), hxpy_shape_text(&b->view));
 }
 
+/* One array as a line: in the order of memory, unless results are indices, which count in C order. */
+static bool find_line(hxpy_reduction *r) {
+  const bool index = r->op == HX_ARGMIN || r->op == HX_ARGMAX;
+  const Py_buffer *v = &r->a.view;
+  r->first = v->buf;
+  if (hxpy_flat(v, NULL, v->ndim, &r->stride_a)) return true;
+  if (hxpy_any_order(r->op, r->a.type) && hxpy_flat_in_any_order(v, &r->first, &r->stride_a)) return true;
+  r->stride_a = 1;
+  const bool dense = !index && hxpy_dense(v);
+  if (!dense && !hxpy_operand_copy(&r->a, index ? 'C' : 'K')) return false;
+  r->first = r->a.view.buf;
+  return true;
+}
+
 bool hxpy_reduction_prepare(hxpy_reduction *r, hx_op op, PyObject *a, PyObject *b) {
-  bool index = op == HX_ARGMIN || op == HX_ARGMAX; /* counts in C order, whatever the order in memory */
   r->op = op;
   r->stride_a = r->stride_b = 1;
   if (!hxpy_operand_get(&r->a, a, "a")) return false;
   r->n = hxpy_operand_size(&r->a);
   if (!hxpy_has_value(op, &r->a, r->n)) return false;
-  if (!b) {
-    if (hxpy_flat(&r->a.view, NULL, r->a.view.ndim, &r->stride_a)) return true;
-    r->stride_a = 1;
-    return (!index && hxpy_dense(&r->a.view)) || hxpy_operand_copy(&r->a, index ? 'C' : 'K');
-  }
+  if (!b) return find_line(r);
   if (!hxpy_operand_get(&r->b, b, "b")) return false;
   if (!hxpy_pair_fits(&r->a, &r->b, false)) return false;
   if (!hxpy_flat(&r->a.view, NULL, r->a.view.ndim, &r->stride_a)) {
@@ -47,6 +60,7 @@ bool hxpy_reduction_prepare(hxpy_reduction *r, hx_op op, PyObject *a, PyObject *
     r->stride_b = 1;
     if (!hxpy_operand_copy(&r->b, 'C')) return false;
   }
+  r->first = r->a.view.buf;
   return true;
 }
 
@@ -59,10 +73,10 @@ hx_task hxpy_reduction_task(hxpy_reduction *r, float share) {
   hx_task task;
   const void *y = r->b.view.obj ? r->b.view.buf : NULL;
   if (r->stride_a == 1 && r->stride_b == 1) {
-    task = hx_reduce(r->op, r->a.type, r->a.view.buf, r->n, &r->value);
+    task = hx_reduce(r->op, r->a.type, r->first, r->n, &r->value);
     task.reduce.y = y;
   } else {
-    task = hx_reduce_strided(r->op, r->a.type, r->a.view.buf, (size_t)r->stride_a, r->n, &r->value);
+    task = hx_reduce_strided(r->op, r->a.type, r->first, (size_t)r->stride_a, r->n, &r->value);
     task.lines.y = y;
     task.lines.y_stride = (size_t)r->stride_b;
   }

@@ -3,6 +3,7 @@
 import array
 import ctypes
 import sys
+import tracemalloc
 import unittest
 
 import numpy as np
@@ -194,6 +195,48 @@ class Axis(unittest.TestCase):
         keepdims = data.draw(st.booleans())
         result = getattr(hx, name)(a, axes, keepdims=keepdims)
         self.assertTrue(same(result, along(name, a, axes, keepdims)))
+
+    def test_lines_that_are_copied_some_at_a_time(self):
+        """More lines than are copied at once, longer ones than fit, and lines that are side by side."""
+        random = rng()
+        image, long, wide = (values(random, np.float32, s) for s in ((3, 5000, 150), (2, 3, 700_000), (4000, 600)))
+        for a, axis in (
+            (image, (0, 2)),
+            (image[::-1, ::-1], (0, 2)),
+            (image.transpose(1, 0, 2)[:, ::-1], (1, 2)),
+            (long, (0, 2)),
+            (wide[::-1], 0),
+            (wide[::-1, ::-2], 0),
+            (wide[:, ::-1].T[::3], 0),
+        ):
+            other = a if isinstance(axis, tuple) else -axis - 1
+            packed = np.array(np.moveaxis(a, axis, range(-len(axis), 0)) if other is a else a, order="C")
+            packed = packed.reshape(packed.shape[: -len(axis)] + (-1,)) if other is a else packed.T.copy()
+            self.assertTrue(same(hx.sum(a, axis), hx.sum(packed, -1)))
+            self.assertTrue(same(hx.max(a, axis), hx.max(packed, -1)))
+            if other is not a:
+                self.assertTrue(same(hx.argmin(a, axis), hx.argmin(packed, -1)))
+                self.assertTrue(same(hx.vecdot(a, a[::-1], axis), hx.vecdot(packed, packed[:, ::-1].copy())))
+
+    def test_values_that_need_no_order_are_not_copied(self):
+        a = values(rng(), np.float32, (300, 200, 16))
+        n = a.view(np.int32)
+        for name, view, axis in (
+            ("max", a[::-1], None),
+            ("min", a.transpose(1, 0, 2)[:, ::-1, ::-1], None),
+            ("sum", n[:, ::-1], None),
+            ("max", a.reshape(-1)[::-3], None),
+            ("max", a, (0, 2)),
+            ("min", a[:, :, ::-1], (0, 2)),
+            ("prod", n[::-1], 0),
+        ):
+            wanted = getattr(hx, name)(view.copy(), axis)
+            tracemalloc.start()
+            got = getattr(hx, name)(view, axis)
+            peak = tracemalloc.get_traced_memory()[1]
+            tracemalloc.stop()
+            self.assertTrue(same(got, wanted), (name, axis))
+            self.assertLess(peak, a.nbytes / 8, (name, axis))
 
     def test_the_same_bits_as_one_line_alone(self):
         a = values(rng(), np.float32, (5, 9000))
