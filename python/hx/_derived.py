@@ -2,6 +2,7 @@
 """Statistics, built on the reductions. Results are rounded once, from float64."""
 from __future__ import annotations
 
+import math
 import operator
 from typing import Any, Optional, Tuple, Union
 
@@ -33,6 +34,11 @@ def _count(array: NDArray[Any], axis: Axis, what: str) -> int:
     return count
 
 
+def _wide(value: Any) -> Any:
+    """A scalar or an array as float64. A scalar's own astype takes several times as long."""
+    return value.astype(np.float64) if isinstance(value, np.ndarray) else np.float64(value)
+
+
 def _rounded(value: Any, array: NDArray[Any]) -> Any:
     """A scalar or an array of float64 as float32 if the array is of float32."""
     dtype = np.float32 if array.dtype.type is np.float32 else np.float64
@@ -47,7 +53,7 @@ def mean(a: Any, axis: Axis = None, keepdims: bool = False, *, context: Optional
     array = _array(a)
     count = _count(array, axis, "mean")
     total = _native.sum(array, axis, keepdims=keepdims, context=context)
-    return _rounded(total.astype(np.float64) / count, array)
+    return _rounded(_wide(total) / count, array)
 
 
 def _variance_of_integers(array: NDArray[Any], axis: Axis, count: int, ddof: float, context: Optional[Context]) -> Any:
@@ -85,24 +91,24 @@ def _quotients(count: int, sums: NDArray[Any], squares: NDArray[Any], divisor: A
 
 def _variance_of_floats(array: NDArray[Any], axis: Axis, count: int, ddof: float, context: Optional[Context]) -> Any:
     """Two passes. The second one corrects for the rounding of the mean (Chan, Golub and LeVeque, 1983)."""
-    center = mean(array, axis, True, context=context)
-    away = np.subtract(array, center, out=np.empty_like(array, subok=False))
-    sums = np.asarray(_native.sum(away, axis, keepdims=True, context=context), np.float64)
-    squares = np.asarray(_native.sum_squares(away, axis, keepdims=True, context=context), np.float64)
+    center = mean(array, axis, axis is not None, context=context)
+    away = np.subtract(array, center, out=np.empty_like(array))
+    sums = _wide(_native.sum(away, axis, keepdims=axis is not None, context=context))
+    squares = _wide(_native.sum_squares(away, axis, keepdims=axis is not None, context=context))
     return (squares - sums * sums / count) / (count - ddof)
 
 
 def _variance(a: Any, axis: Axis, ddof: float, keepdims: bool, context: Optional[Context]) -> Tuple[Any, NDArray[Any]]:
     """In float64, with the array."""
-    array = _array(a)
+    array = np.asarray(_array(a))  # a subclass may have its own subtraction
     count = _count(array, axis, "variance")
     if not count > ddof:
         raise InvalidArgument(f"ddof is {ddof}; it has to be less than the number of elements, {count}")
     of = _variance_of_floats if array.dtype == np.float32 else _variance_of_integers
     value = np.asarray(of(array, axis, count, ddof, context), np.float64)
-    if not keepdims:
-        value = value.reshape(()) if axis is None else value.squeeze(axis)
-    return value, array
+    if axis is None:
+        return value.reshape((1,) * array.ndim if keepdims else ()), array
+    return value if keepdims else value.squeeze(axis), array
 
 
 def var(
@@ -131,4 +137,5 @@ def norm(a: Any, axis: Axis = None, keepdims: bool = False, *, context: Optional
     """
     array = _array(a)
     squares = _native.sum_squares(array, axis, keepdims=keepdims, context=context)
-    return _rounded(np.sqrt(squares.astype(np.float64)), array)
+    wide = _wide(squares)
+    return _rounded(np.sqrt(wide) if isinstance(wide, np.ndarray) else math.sqrt(wide), array)

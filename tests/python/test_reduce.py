@@ -351,6 +351,19 @@ class Statistics(unittest.TestCase):
         self.assertIs(type(hx.var(x)), np.float32)
         self.assertEqual(hx.var(x, 1, keepdims=True).shape, (40, 1))
 
+    def test_subclasses_with_functions_of_their_own(self):
+        class Strict(np.ndarray):
+            def __array_function__(self, *arguments):
+                raise AssertionError("a function of NumPy was called")
+
+            def __array_ufunc__(self, *arguments, **keywords):
+                raise AssertionError("a ufunc was called")
+
+        x = values(rng(), np.float32, (6, 5))
+        for of in (hx.mean, hx.var, hx.std, hx.norm):
+            for axis in (None, 0):
+                self.assertTrue(same(of(x.view(Strict), axis), of(x, axis)))
+
     def test_of_a_scalar(self):
         for dtype, of in ((np.float32, np.float32), (np.int32, np.float64)):
             for x in (dtype(3), np.array(3, dtype)):
