@@ -5,6 +5,22 @@
 
 #include "native.h"
 
+/* A matrix, or several: the last two axes of an array, which in a vector lack one. The others number the matrices. */
+struct matrices {
+  int leading;
+  Py_ssize_t count, shape[2], strides[2]; /* strides in elements */
+};
+
+/* is_row, is_column: a vector that is one. */
+static struct matrices matrices_of(const Py_buffer *v, bool is_row, bool is_column) {
+  struct matrices m = {.leading = v->ndim - 2 + is_row + is_column, .count = 1, .shape = {1, 1}};
+  for (int i = 0; i < m.leading; i++) m.count *= v->shape[i];
+  int axis = m.leading;
+  if (!is_row) m.shape[0] = v->shape[axis], m.strides[0] = v->strides[axis++] / 4;
+  if (!is_column) m.shape[1] = v->shape[axis], m.strides[1] = v->strides[axis] / 4;
+  return m;
+}
+
 /* A matrix with elements side by side in its rows, or in its columns (`trans`), or matrices of a batch `stride`
  * elements apart (0: one for all). */
 struct layout {
@@ -13,60 +29,89 @@ struct layout {
   size_t stride;
 };
 
-static bool layout_of(const Py_buffer *v, struct layout *l) {
-  const Py_ssize_t *shape = v->shape + v->ndim - 2, *strides = v->strides + v->ndim - 2;
-  Py_ssize_t rows = shape[0], cols = shape[1], apart = v->ndim > 2 && v->shape[0] > 1 ? v->strides[0] / 4 : 0;
-  Py_ssize_t down = rows > 1 ? strides[0] / 4 : cols, across = cols > 1 ? strides[1] / 4 : 1;
+/* The elements from one matrix to the next; false: they differ, or are negative. */
+static bool find_distance(const Py_buffer *v, int leading, Py_ssize_t *distance) {
+  Py_ssize_t next = 0;
+  bool first = true;
+  *distance = 0;
+  for (int i = leading; i-- > 0;) {
+    if (v->shape[i] == 1) continue;
+    if (!first && v->strides[i] != next) return false;
+    if (first) *distance = v->strides[i] / 4;
+    first = false;
+    next = v->strides[i] * v->shape[i];
+  }
+  return *distance >= 0;
+}
+
+static bool layout_of(const Py_buffer *v, const struct matrices *m, struct layout *l) {
+  Py_ssize_t rows = m->shape[0], cols = m->shape[1], apart;
+  Py_ssize_t down = rows > 1 ? m->strides[0] : cols, across = cols > 1 ? m->strides[1] : 1;
   if (v->len == 0) return *l = (struct layout){0, false, 0}, true;
-  if (apart < 0) return false;
+  if (!find_distance(v, m->leading, &apart)) return false;
   if (across == 1 && down >= cols) return *l = (struct layout){(size_t)down, false, (size_t)apart}, true;
-  down = rows > 1 ? strides[0] / 4 : 1;
-  across = cols > 1 ? strides[1] / 4 : rows;
+  down = rows > 1 ? m->strides[0] : 1;
+  across = cols > 1 ? m->strides[1] : rows;
   if (down == 1 && across >= rows) return *l = (struct layout){(size_t)across, true, (size_t)apart}, true;
   return false;
 }
 
-static bool check(const hxpy_operand *o) {
-  if (o->type != HX_F32) {
-    PyErr_Format(PyExc_TypeError, "%s is %s; matmul takes float32", o->name, o->type == HX_I32 ? "int32" : "uint32");
-    return false;
-  }
-  if (o->view.ndim == 2 || o->view.ndim == 3) return true;
-  return hxpy_refuse("%s has shape %s; matmul takes two dimensions, or three for a batch", o->name,
-                     hxpy_shape_text(&o->view));
+static bool is_float(const hxpy_operand *o) {
+  if (o->type == HX_F32) return true;
+  PyErr_Format(PyExc_TypeError, "%s is %s; matmul takes float32", o->name, o->type == HX_I32 ? "int32" : "uint32");
+  return false;
 }
 
-static bool get_input(hxpy_operand *o, PyObject *object, const char *name, struct layout *l) {
-  if (!hxpy_operand_get(o, object, name) || !check(o)) return false;
-  return layout_of(&o->view, l) || (hxpy_operand_copy(o, 'C') && layout_of(&o->view, l));
+static bool get_input(hxpy_operand *o, PyObject *object, const char *name, struct matrices *m, struct layout *l) {
+  const bool is_a = *name == 'a';
+  if (!hxpy_operand_get(o, object, name) || !is_float(o)) return false;
+  if (o->view.ndim == 0) return hxpy_refuse("%s has shape (); matmul takes vectors and matrices", name);
+  const bool is_vector = o->view.ndim == 1;
+  *m = matrices_of(&o->view, is_vector && is_a, is_vector && !is_a);
+  if (layout_of(&o->view, m, l)) return true;
+  if (!hxpy_operand_copy(o, 'C')) return false;
+  *m = matrices_of(&o->view, is_vector && is_a, is_vector && !is_a);
+  return layout_of(&o->view, m, l);
+}
+
+/* Whether the matrices of the product are numbered as those of a, and not as those of b. */
+static bool is_like_a(const struct matrices *a, const struct matrices *b) {
+  return a->count != 1 || (b->count == 1 && a->leading > b->leading);
+}
+
+/* The shape of the product: the axes that number its matrices, then rows and columns, unless a or b is a vector. */
+static int shape_of(const hxpy_product *p, const struct matrices *a, const struct matrices *b, Py_ssize_t *shape) {
+  const bool from_a = is_like_a(a, b);
+  int ndim = 0;
+  for (int i = 0; i < (from_a ? a : b)->leading; i++) shape[ndim++] = (from_a ? &p->a : &p->b)->view.shape[i];
+  if (p->a.view.ndim > 1) shape[ndim++] = a->shape[0];
+  if (p->b.view.ndim > 1) shape[ndim++] = b->shape[1];
+  return ndim;
 }
 
 /* A new array, or the caller's. */
-static bool get_output(hxpy_product *p, PyObject *out, struct layout *l) {
-  const struct hx_matmul_args *t = &p->task.matmul;
-  Py_ssize_t all[] = {(Py_ssize_t)p->task.batch.count, (Py_ssize_t)t->m, (Py_ssize_t)t->n};
-  int ndim = p->task.kind == HX_MATMUL_BATCHED ? 3 : 2;
-  const Py_ssize_t *shape = all + 3 - ndim;
-  if (!out) {
-    p->out = hxpy_array(HXPY_FLOAT32, ndim, shape);
-    *l = (struct layout){t->n, false, t->m * t->n};
-    return p->out && hxpy_operand_get_output(&p->c, p->out, "out");
-  }
-  Py_INCREF(out);
-  p->out = out;
-  if (!hxpy_operand_get_output(&p->c, out, "out") || !check(&p->c)) return false;
+static bool get_output(hxpy_product *p, PyObject *out, int ndim, const Py_ssize_t *shape, struct layout *l) {
+  const bool is_row = p->a.view.ndim == 1, is_column = p->b.view.ndim == 1;
+  p->out = out ? Py_NewRef(out) : hxpy_array(HXPY_FLOAT32, ndim, shape);
+  if (!p->out || !hxpy_operand_get_output(&p->c, p->out, "out") || !is_float(&p->c)) return false;
   const Py_buffer *v = &p->c.view;
-  if (v->ndim != ndim || memcmp(v->shape, shape, (size_t)ndim * sizeof *shape) != 0) {
-    if (ndim == 2) {
-      return hxpy_refuse("out has shape %s; the product has shape (%zd, %zd)", hxpy_shape_text(v), shape[0], shape[1]);
-    }
-    return hxpy_refuse("out has shape %s; the products have shape (%zd, %zd, %zd)", hxpy_shape_text(v), all[0], all[1],
-                       all[2]);
+  if (v->ndim != ndim || (ndim && memcmp(v->shape, shape, (size_t)ndim * sizeof *shape) != 0)) {
+    Py_buffer wanted = *v;
+    wanted.ndim = ndim;
+    wanted.shape = (Py_ssize_t *)shape;
+    return hxpy_refuse("out has shape %s; the product has shape %s", hxpy_shape_text(v), hxpy_shape_text(&wanted));
   }
-  if (layout_of(v, l)) return true;
-  if (ndim == 3 && all[0] > 1 && v->strides[0] < 0) {
+  const struct matrices c = matrices_of(v, is_row, is_column);
+  if (layout_of(v, &c, l)) return true;
+  Py_ssize_t distance;
+  if (c.leading == 1 && !find_distance(v, 1, &distance)) {
     return hxpy_refuse("out has a stride of %zd bytes from matrix to matrix; it has to be positive", v->strides[0]);
   }
+  if (!find_distance(v, c.leading, &distance)) {
+    return hxpy_refuse("the matrices of out are not equally far apart in the order of memory");
+  }
+  if (is_row || is_column)
+    return hxpy_refuse("out has a stride of %zd bytes; it has to be positive", v->strides[ndim - 1]);
   return hxpy_refuse("out has strides (%zd, %zd) bytes; its rows or its columns have to be contiguous and apart",
                      v->strides[ndim - 2], v->strides[ndim - 1]);
 }
@@ -108,37 +153,48 @@ static void swap(hx_task *task) {
                                .beta = t->beta};
 }
 
-/* The number of products: as many as there are matrices in an operand of three dimensions. One matrix serves all. */
-static bool set_count(hxpy_product *p) {
-  const Py_buffer *a = &p->a.view, *b = &p->b.view;
-  if (a->ndim == 2 && b->ndim == 2) return true;
-  Py_ssize_t in_a = a->ndim == 3 ? a->shape[0] : 1, in_b = b->ndim == 3 ? b->shape[0] : 1;
-  if (in_a != in_b && in_a != 1 && in_b != 1) {
-    return hxpy_refuse("a has shape %s and b has shape %s: a has %zd matrices and b has %zd", hxpy_shape_text(a),
-                       hxpy_shape_text(b), in_a, in_b);
+/* The number of products: as many as there are matrices in a or b. One matrix serves all. */
+static bool set_count(hxpy_product *p, const struct matrices *a, const struct matrices *b) {
+  const Py_buffer *x = &p->a.view, *y = &p->b.view;
+  if (a->leading == 0 && b->leading == 0) return true;
+  const bool one = a->count == 1 || b->count == 1;
+  if (!one && a->count != b->count) {
+    return hxpy_refuse("a has shape %s and b has shape %s: a has %zd matrices and b has %zd", hxpy_shape_text(x),
+                       hxpy_shape_text(y), a->count, b->count);
+  }
+  const bool fits =
+      one ? (is_like_a(a, b) ? a->leading >= b->leading : b->leading >= a->leading)
+          : a->leading == b->leading && memcmp(x->shape, y->shape, (size_t)a->leading * sizeof *x->shape) == 0;
+  if (!fits) {
+    return hxpy_refuse("a has shape %s and b has shape %s: axes before the last two differ", hxpy_shape_text(x),
+                       hxpy_shape_text(y));
   }
   p->task.kind = HX_MATMUL_BATCHED;
-  p->task.batch.count = (size_t)(in_a == 1 ? in_b : in_a);
+  p->task.batch.count = (size_t)(a->count == 1 ? b->count : a->count);
   return true;
 }
 
 bool hxpy_product_prepare(hxpy_product *p, PyObject *const *values) {
+  struct matrices in_a = {0}, in_b = {0};
   struct layout a, b, c;
-  if (!get_input(&p->a, values[0], "a", &a) || !get_input(&p->b, values[1], "b", &b)) return false;
-  const Py_ssize_t *shape_a = p->a.view.shape + p->a.view.ndim - 2, *shape_b = p->b.view.shape + p->b.view.ndim - 2;
-  if (shape_a[1] != shape_b[0]) {
+  Py_ssize_t shape[PyBUF_MAX_NDIM];
+  if (!get_input(&p->a, values[0], "a", &in_a, &a) || !get_input(&p->b, values[1], "b", &in_b, &b)) return false;
+  if (in_a.shape[1] != in_b.shape[0]) {
     return hxpy_refuse("a has shape %s and b has shape %s: a has %zd columns and b has %zd rows",
-                       hxpy_shape_text(&p->a.view), hxpy_shape_text(&p->b.view), shape_a[1], shape_b[0]);
+                       hxpy_shape_text(&p->a.view), hxpy_shape_text(&p->b.view), in_a.shape[1], in_b.shape[0]);
   }
-  p->task = hx_matmul((size_t)shape_a[0], (size_t)shape_b[1], (size_t)shape_a[1], p->a.view.buf, p->b.view.buf, NULL);
+  p->task = hx_matmul((size_t)in_a.shape[0], (size_t)in_b.shape[1], (size_t)in_a.shape[1], p->a.view.buf, p->b.view.buf,
+                      NULL);
   struct hx_matmul_args *t = &p->task.matmul;
-  if (!set_count(p)) return false;
+  if (!set_count(p, &in_a, &in_b)) return false;
   if (!number(values[3], "alpha", 1.0f, &t->alpha) || !number(values[4], "beta", 0.0f, &t->beta) ||
       !hxpy_share(values[5], &p->task.gpu_share)) {
     return false;
   }
   if (!values[2] && t->beta != 0.0f) return hxpy_refuse("beta is %R, and there is no out to add to", values[4]);
-  if (!get_output(p, values[2], &c)) return false;
+  const int ndim = shape_of(p, &in_a, &in_b, shape);
+  p->is_scalar = ndim == 0 && !values[2];
+  if (!get_output(p, values[2], ndim, shape, &c)) return false;
   t->lda = a.ld;
   t->ldb = b.ld;
   t->ldc = c.ld;
@@ -152,6 +208,10 @@ bool hxpy_product_prepare(hxpy_product *p, PyObject *const *values) {
   }
   if (c.trans) swap(&p->task);
   return true;
+}
+
+PyObject *hxpy_product_result(const hxpy_product *p) {
+  return p->is_scalar ? PyObject_GetItem(p->out, hxpy_py.no_indices) : Py_NewRef(p->out);
 }
 
 void hxpy_product_explain(const hxpy_product *p) {
@@ -182,7 +242,7 @@ static PyObject *py_matmul(PyObject *module, PyObject *const *args, Py_ssize_t n
   PyObject *out = NULL;
   if (hxpy_product_prepare(&p, v)) {
     if (hxpy_run(context, &p.task))
-      out = Py_NewRef(p.out);
+      out = hxpy_product_result(&p);
     else
       hxpy_product_explain(&p);
   }
@@ -197,11 +257,12 @@ PyMethodDef hxpy_matmul_functions[] = {
         "matmul($module, /, a, b, out=None, alpha=1, beta=0, *, gpu_share=None, context=None)\n--\n\n"
         "Matrix product: out = alpha * a @ b + beta * out.\n\n"
         "a: float32 of shape (m, k). b: float32 of shape (k, n). Transposed views and views of whole columns or\n"
-        "rows are not copied; other strides are.\n"
-        "A batch: a of shape (count, m, k), b of shape (count, k, n), or one of them with two dimensions, which then\n"
-        "serves all products; out has shape (count, m, n).\n"
-        "out: float32 of shape (m, n) that gets the result, or None for a new array. Rows or columns have to be\n"
-        "contiguous. It may not overlap a or b.\n"
+        "rows are not copied; other strides are. A vector is a row if it is a, a column if it is b, and the product\n"
+        "lacks this axis, as in NumPy: two vectors give a scalar.\n"
+        "A batch: a of shape (..., m, k), b of shape (..., k, n), with the same axes before the last two; or one of\n"
+        "them is a single matrix, which then serves all products. out has shape (..., m, n).\n"
+        "out: float32 of the product's shape that gets the result, or None for a new array. Rows or columns have to\n"
+        "be contiguous. It may not overlap a or b.\n"
         "beta: with 0 the old out is not read.\n"
         "gpu_share: fraction of the work for devices other than the CPU; None leaves it to hx.\n"
         "Returns out. The bits do not depend on devices, threads or strides.\n"

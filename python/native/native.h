@@ -187,7 +187,8 @@ int hxpy_axes(PyObject *axis, int ndim, bool single, int *axes);
 /* matmul.c */
 typedef struct hxpy_product {
   hxpy_operand a, b, c;
-  PyObject *out; /* what the caller gets */
+  PyObject *out;  /* what the caller gets */
+  bool is_scalar; /* or its only element */
   hx_task task;
 } hxpy_product;
 extern const hxpy_signature hxpy_product_signature;
@@ -195,6 +196,7 @@ bool hxpy_product_prepare(hxpy_product *p, PyObject *const *values);
 /* With an exception set: if hx refused the prepared product, which it does only if out overlaps, says so in the names
  * of matmul's arguments. */
 void hxpy_product_explain(const hxpy_product *p);
+PyObject *hxpy_product_result(const hxpy_product *p); /* a new reference */
 void hxpy_product_release(hxpy_product *p);
 extern PyMethodDef hxpy_matmul_functions[];
 

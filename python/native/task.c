@@ -66,7 +66,7 @@ static PyObject *task_wait(PyObject *self, PyObject *unused) {
   wait_for(t);
   if (t->status != HX_OK) return hxpy_fail_detail(t->status, t->detail);
   if (!t->product.out) return hxpy_scalar(hxpy_cell_of(t->reduction.op, t->reduction.a.type), &t->reduction.value);
-  return Py_NewRef(t->product.out);
+  return hxpy_product_result(&t->product);
 }
 
 static PyObject *task_done(PyObject *self, PyObject *unused) {

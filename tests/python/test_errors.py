@@ -72,12 +72,27 @@ CASES = [
     (
         lambda: hx.matmul(np.ones((2, 3, 4), np.float32), B, OUT),
         hx.InvalidArgument,
-        "out has shape (3, 5); the products have shape (2, 3, 5)",
+        "out has shape (3, 5); the product has shape (2, 3, 5)",
     ),
     (
-        lambda: hx.matmul(A[0], B),
+        lambda: hx.matmul(A[0, 0], B),
         hx.InvalidArgument,
-        "a has shape (4,); matmul takes two dimensions, or three for a batch",
+        "a has shape (); matmul takes vectors and matrices",
+    ),
+    (
+        lambda: hx.matmul(B[0], B),
+        hx.InvalidArgument,
+        "a has shape (5,) and b has shape (4, 5): a has 5 columns and b has 4 rows",
+    ),
+    (
+        lambda: hx.matmul(A[0], B, OUT[0, ::-1]),
+        hx.InvalidArgument,
+        "out has a stride of -4 bytes; it has to be positive",
+    ),
+    (
+        lambda: hx.matmul(np.ones((2, 3, 3, 4), np.float32), np.ones((3, 2, 4, 5), np.float32)),
+        hx.InvalidArgument,
+        "a has shape (2, 3, 3, 4) and b has shape (3, 2, 4, 5): axes before the last two differ",
     ),
     (
         lambda: hx.matmul(A, B, OUT.T),

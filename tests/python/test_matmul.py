@@ -126,6 +126,34 @@ class Matmul(unittest.TestCase):
             self.assertIs(hx.matmul_async(a, b, out).wait(), out)
             self.assertTrue(same(out, right))
 
+    def test_vectors_and_more_axes(self):
+        """The shapes of numpy.matmul, and the bits of products of matrices one by one."""
+        random = rng()
+        shapes = [((3,), (3,)), ((3,), (3, 4)), ((2, 3), (3,)), ((5, 2, 3), (3,)), ((3,), (5, 3, 4)), ((0,), (0, 4))]
+        shapes += [((2, 4, 2, 3), (2, 4, 3, 4)), ((2, 4, 2, 3), (3, 4)), ((2, 3), (2, 4, 3, 4)), ((2, 4, 2, 3), (3,))]
+        shapes += [((1, 2, 3), (5, 3, 4)), ((1, 1, 2, 3), (3, 4)), ((2, 4, 2, 3), (1, 3, 4)), ((0, 2, 3), (3, 4))]
+        for pair in shapes:
+            for change in (
+                lambda x: x,
+                lambda x: x[..., ::-1],
+                lambda x: np.repeat(x, 2, -1)[..., ::2],
+                lambda x: x.swapaxes(0, 1).copy().swapaxes(0, 1) if x.ndim > 3 else np.asfortranarray(x),
+            ):
+                a, b = (change(random.standard_normal(shape).astype(np.float32)) for shape in pair)
+                wanted = np.matmul(a, b)
+                got = hx.matmul(a, b)
+                self.assertEqual((type(got), got.shape), (type(wanted), wanted.shape))
+                x, y = a[None] if a.ndim == 1 else a, b[:, None] if b.ndim == 1 else b
+                count = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
+                x, y = (np.broadcast_to(operand, count + operand.shape[-2:]) for operand in (x, y))
+                one_by_one = [hx.matmul(x[i], y[i]) for i in np.ndindex(*count)]
+                self.assertEqual(np.asarray(got).tobytes(), np.array(one_by_one, np.float32).tobytes())
+                out = np.zeros(wanted.shape + (3,), np.float32)[..., 1]
+                if wanted.ndim < 2:
+                    self.assertIs(hx.matmul(a, b, out), out)
+                    self.assertEqual(out.tobytes(), np.asarray(got).tobytes())
+                    self.assertEqual(np.asarray(hx.matmul_async(a, b).wait()).tobytes(), out.tobytes())
+
     def test_split_between_devices(self):
         random = rng()
         a, b = small_integers(random, (300, 200)), small_integers(random, (200, 100))
