@@ -39,6 +39,11 @@ class Kernel(_native.Kernel):
     def __new__(
         cls, text: str, inputs: str, parameters: Optional[str] = None, *, context: Optional[Context] = None
     ) -> Kernel:
+        for what, source in (("text", text), ("inputs", inputs), ("parameters", parameters or "")):
+            if not isinstance(source, str):
+                raise TypeError(
+                    f"{what} is {type(source).__name__}; it is a string, as 'x * a', 'float x' and 'float a'"
+                )
         values = _declared(parameters)
         for name, _, _ in values:
             if name in RESERVED:

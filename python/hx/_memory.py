@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import enum
+import operator
 import sys
-from typing import Any, List, Optional, Sequence, Union
+from typing import Any, List, Optional, Sequence, SupportsIndex, Union
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -13,7 +14,7 @@ from . import _native
 from ._context import Context
 from ._support import InvalidArgument, OutOfMemory, has_dtype
 
-Shape = Union[int, Sequence[int]]
+Shape = Union[SupportsIndex, Sequence[SupportsIndex]]
 
 
 class Advice(enum.IntFlag):
@@ -31,12 +32,15 @@ def empty(shape: Shape, dtype: DTypeLike = np.float32, *, context: Optional[Cont
     dt = np.dtype(dtype)
     if dt.hasobject:
         raise TypeError(f"dtype is {dt}; memory of devices holds no Python objects")
-    extents = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
+    try:
+        extents = tuple(map(operator.index, (shape,) if isinstance(shape, SupportsIndex) else shape))
+    except TypeError:
+        raise TypeError(f"shape is {shape!r}; it is an integer, or a sequence of integers") from None
     count = dt.itemsize
     for extent in extents:
         if extent < 0:
             raise InvalidArgument(f"shape is {extents}; extents are not negative")
-        count *= int(extent)
+        count *= extent
     if count > sys.maxsize:
         raise OutOfMemory(f"shape is {extents}; an array of {count} bytes does not fit in memory")
     return np.ndarray(extents, dt, buffer=_native.Block(context, count))
@@ -82,11 +86,13 @@ class Registration:
 
     def __init__(self, arrays: Sequence[Any], advice: int, context: Optional[Context]) -> None:
         self._parts: List[_native.Registration] = []
+        if not isinstance(advice, SupportsIndex):
+            raise TypeError(f"advice is {advice!r}; it is a sum of hx.Advice.READ_MOSTLY and hx.Advice.RESIDENT, or 0")
         try:
             for item in arrays:
                 self._parts.append(_native.Registration(context, item))
                 if advice:
-                    _native.advise(item, int(advice), context=context)
+                    _native.advise(item, operator.index(advice), context=context)
         except BaseException:
             self.unregister()
             raise

@@ -72,14 +72,12 @@ static bool is_one_row(const struct call *call, const hxpy_operand *o) {
 }
 
 /* A value for each row: an array without the last axis of the others, or with one element there. */
-static bool check_values(const struct call *call, const hxpy_operand *o) {
+static bool has_values(const struct call *call, const hxpy_operand *o) {
   const Py_buffer *rows = &call->in[call->shaped].view, *v = &o->view;
   const int kept = rows->ndim ? rows->ndim - 1 : 0;
   const bool has_axis = v->ndim == rows->ndim && v->ndim && v->shape[kept] == 1;
-  if ((v->ndim == kept || has_axis) && (!kept || memcmp(v->shape, rows->shape, (size_t)kept * sizeof *v->shape) == 0))
-    return true;
-  return hxpy_refuse("%s has shape %s; it has one value for each row of %s, whose shape is %s", o->name,
-                     hxpy_shape_text(v), call->in[call->shaped].name, hxpy_shape_text(rows));
+  return (v->ndim == kept || has_axis) &&
+         (!kept || memcmp(v->shape, rows->shape, (size_t)kept * sizeof *v->shape) == 0);
 }
 
 static bool check_shapes(struct call *call, int count) {
@@ -91,10 +89,14 @@ static bool check_shapes(struct call *call, int count) {
   for (int i = 0; i < count; i++) {
     const hxpy_operand *o = &call->in[i];
     if (call->per_row[i]) {
-      if (!check_values(call, o)) return false;
+      if (!has_values(call, o)) {
+        return hxpy_refuse("%s has shape %s; it has one value for each row of %s, whose shape is %s", o->name,
+                           hxpy_shape_text(&o->view), shaped->name, hxpy_shape_text(&shaped->view));
+      }
     } else if (!is_one_row(call, o) && !same_shape(&shaped->view, &o->view)) {
-      return hxpy_refuse("%s has shape %s and %s has shape %s", shaped->name, hxpy_shape_text(&shaped->view), o->name,
-                         hxpy_shape_text(&o->view));
+      const char *hint = has_values(call, o) ? "; an input with one value for each row is declared with 'row'" : "";
+      return hxpy_refuse("%s has shape %s and %s has shape %s%s", shaped->name, hxpy_shape_text(&shaped->view), o->name,
+                         hxpy_shape_text(&o->view), hint);
     }
   }
   return true;
