@@ -92,7 +92,7 @@ INLINED size_t whole(size_t elements, size_t step) { return (elements + step - 1
 /* Rows that are taken as one, as the logarithm of their number: so many that they are long, and there are still enough
  * of them, unless they are shorter than a piece. */
 static unsigned log_together(const line_kernel *k, const hx__columns *c, size_t most) {
-  if ((k->is_dot && c->ld != c->y_ld) || c->ld - c->lines > WIDEST_GAP || 2 * c->lines < c->ld) return 0;
+  if ((k->is_dot && c->ld != c->y_ld) || c->ld - c->lines > WIDEST_GAP || !rows_may_join(c)) return 0;
   unsigned log = 0;
   while ((HX__LANES >> log) > 1 && c->ld << (log + 1) <= most &&
          (k->at_once << (log + 1) <= c->n || c->ld << log < k->step))

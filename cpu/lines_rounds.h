@@ -141,7 +141,7 @@ INLINED size_t lines_of_block(hx_op op, hx_type type, size_t bytes, size_t lanes
 /* Lines that do not fit in the scratch memory are cut into blocks of equal width. */
 INLINED bool reduce_by_rounds(hx_op op, hx_type type, const hx__columns *c, uint64_t *slots) {
   const size_t y_ld = op == HX_DOT ? c->y_ld : c->ld;
-  const bool flat = c->ld == y_ld && c->ld <= FLAT_STRIDE && 2 * c->lines >= c->ld &&
+  const bool flat = c->ld == y_ld && c->ld <= FLAT_STRIDE && rows_may_join(c) &&
                     c->ld <= lines_of_block(op, type, c->scratch_bytes, HX__LANES);
   if (!flat && c->lines < V_LANES) return false;
   const size_t lanes = lanes_of(c->n, flat), most = lines_of_block(op, type, c->scratch_bytes, lanes);

@@ -23,6 +23,11 @@ INLINED bool is_wide(hx_op op, hx_type type) {
   return type != HX_F32 && (op == HX_DOT || op == HX_SUM_SQUARES || op == HX_PROD);
 }
 
+/* Whether rows may be taken as one long row: at least half of it is elements, or so little is between them that a
+ * vector of both costs less than elements one by one. */
+#define NARROW 4u
+INLINED bool rows_may_join(const hx__columns *c) { return 2 * c->lines >= c->ld || c->ld <= NARROW; }
+
 /* Vectors of a state. */
 INLINED size_t state_vectors(hx_op op, hx_type type) { return is_index(op) || (type != HX_F32 && !is_key(op)) ? 2 : 1; }
 

@@ -46,6 +46,23 @@ static uint64_t gather_integer_dot(const hx__lines_place *p, const hx__lines *l,
   return sum;
 }
 
+/* Elements that are up to so far apart are read with what lies between them, as one column of a narrow matrix: a vector
+ * of elements and gaps costs less than loading elements one by one. */
+#define NEAR_STRIDE 4u
+#define LEAST_COLUMN 256u /* elements: of fewer the call costs more */
+
+static bool column_leaf(const hx__lines_place *p, const hx__work *w, const uint32_t *x, size_t n, uint64_t *slot) {
+  if (n < LEAST_COLUMN || w->lines.stride > NEAR_STRIDE) return false;
+  const hx__columns column = {.x = x,
+                              .ld = w->lines.stride,
+                              .lines = 1,
+                              .n = n,
+                              .distant = p->reach != HX__IN_L2,
+                              .scratch = p->scratch,
+                              .scratch_bytes = p->scratch_bytes};
+  return p->kernels->lines->columns[w->fields->op][w->fields->type](&column, slot);
+}
+
 /* The slot of one leaf whose elements are apart. */
 static uint64_t gather_leaf(const hx__lines_place *p, const hx__work *w, const uint32_t *x, const uint32_t *y,
                             size_t n) {
@@ -53,6 +70,8 @@ static uint64_t gather_leaf(const hx__lines_place *p, const hx__work *w, const u
   const hx_type type = w->fields->type;
   if (op == HX_DOT && type == HX_F32) return gather_float_dot(p, &w->lines, x, y, n);
   if (op == HX_DOT) return gather_integer_dot(p, &w->lines, type, x, y, n);
+  uint64_t slot;
+  if (column_leaf(p, w, x, n, &slot)) return slot;
   gather(p->scratch, x, w->lines.stride, n);
   return p->kernels->one_leaf[op][type](p->scratch, NULL, n);
 }
