@@ -18,6 +18,7 @@ flat, wide, line = (
 )
 image, square, tall = (random.standard_normal(s, np.float32) for s in ((3, 512, 512), (3000, 3000), (1_000_000, 4)))
 integers = random.integers(-100, 100, tall.shape).astype(np.int32)
+batch, cube, points = (random.standard_normal(s, np.float32) for s in ((32, 64, 56, 56), (500, 500, 100), (100_000, 3)))
 kernel = hx.Kernel("x * 2 + y", "float x, float y")
 
 # What is called, and the same in NumPy.
@@ -36,6 +37,14 @@ ROWS = [
     ("sum of 3000 x 3000 along 0, rows reversed", "M.sum(square[::-1], 0)"),
     ("max of the same", "M.max(square[::-1], 0)"),
     ("var of int32 1000000 x 4 along 1", "M.var(integers, 1)"),
+    ("max of 3000 x 3000 along 0", "M.max(square, 0)"),
+    ("sum of 3000 x 3000 along 1, columns reversed", "M.sum(square[:, ::-1], 1)"),
+    ("sum of 32 x 64 x 56 x 56 along 0, 2, 3", "M.sum(batch, (0, 2, 3))"),
+    ("max of 32 x 64 x 56 x 56 along 0, 2, 3", "M.max(batch, (0, 2, 3))"),
+    ("sum of 500 x 500 x 100 along 0, 2", "M.sum(cube, (0, 2))"),
+    ("max of 3000 x 3000, columns reversed", "M.max(square[:, ::-1])"),
+    ("sum of a column of 100000 x 3", "M.sum(points[:, 0])"),
+    ("max of every second of 1000000", "M.max(wide[0, ::2])"),
     ("x * 2 + y, 3000 x 3000, transposed", None),
 ]
 

@@ -12,10 +12,13 @@ import numpy as np
 import hx
 
 N = 64
-x = np.ones(N, np.float32)
+x, y = np.ones(N, np.float32), np.empty(N, np.float32)
 a, b, c = (np.ones((8, 8), np.float32) for _ in range(3))
 rows = np.ones((64, 64), np.float32)
 task = hx.Context(devices="cpu")
+kernel = hx.Kernel("x * 2 + y", "float x, float y")
+scale = hx.Kernel("x * s", "float x", "float s")
+two = np.float32(2)
 
 # What is called, and the same in NumPy.
 ROWS = [
@@ -29,6 +32,12 @@ ROWS = [
     ("8 x 8 x 8, out=", "hx.matmul(a, b, c)", "np.matmul(a, b, c)"),
     ("8 x 8 x 8", "hx.matmul(a, b)", "np.matmul(a, b)"),
     ("8 x 8 x 8, transposed", "hx.matmul(a.T, b)", "np.matmul(a.T, b)"),
+    ("var of 64", "hx.var(x)", "np.var(x)"),
+    ("norm of 64", "hx.norm(x)", "np.linalg.norm(x)"),
+    ("8 x 8 times a vector", "hx.matmul(a, x[:8])", "np.matmul(a, x[:8])"),
+    ("x * 2 + y of 64", "kernel.map(x, x)", "x * two + x"),
+    ("x * s of 64, out=", "scale.map(x, s=2, out=y)", "np.multiply(x, two, out=y)"),
+    ("sum of x * 2 + y of 64", "kernel.reduce('sum', x, x)", "(x * two + x).sum()"),
     ("task of 64", "hx.reduce_async('sum', x).wait()", None),
 ]
 
