@@ -148,6 +148,29 @@ static void check_large(hx_op op, size_t rows, size_t columns, float share) {
   free(out);
 }
 
+/* Minima and maxima of columns with zeros, infinities and NaNs of both signs, quiet and signalling: some columns have a
+ * NaN, and some have nothing but infinities. */
+static void check_special(hx_op op, size_t n) {
+  static const uint32_t special[] = {0,           0x80000000u, 1,           0x80000001u, 0x7f7fffffu, 0xff7fffffu,
+                                     0x7f800000u, 0xff800000u, 0x7f800001u, 0xff800001u, 0x7fbfffffu, 0xffbfffffu,
+                                     0x7fc00000u, 0xffc00000u, 0x7fffffffu, 0xffffffffu};
+  enum { LINES = 97, NUMBERS = 8, ALL = 16 };
+  uint32_t *const x = malloc(LINES * n * sizeof *x), *const packed = malloc(n * sizeof *packed);
+  hx_value out[LINES];
+  for (size_t i = 0; i < LINES * n; i++) x[i] = i % LINES % 5 ? special[draw(NUMBERS)] : special[6 + i % LINES % 2];
+  for (size_t l = 0; l < LINES; l += 3) x[draw(n) * LINES + l] = special[NUMBERS + draw(ALL - NUMBERS)];
+  hx_task t = hx_reduce_columns(op, HX_F32, x, n, LINES, LINES, out);
+  CHECK_OK(hx_offload(hx, &t, NULL));
+  for (size_t l = 0; l < LINES; l++) {
+    for (size_t i = 0; i < n; i++) packed[i] = x[i * LINES + l];
+    const uint64_t want = ref_reduce(op, HX_F32, packed, NULL, n).u64;
+    CHECK(out[l].u64 == want, "seed %llu: op %d, n %zu: column %zu is %08x, not %08x", (unsigned long long)seed,
+          (int)op, n, l, out[l].u32, (uint32_t)want);
+  }
+  free(x);
+  free(packed);
+}
+
 static void check_empty(void) {
   hx_value out[3];
   memset(out, 0x5a, sizeof out);
@@ -302,6 +325,11 @@ int main(int argc, char **argv) {
   for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
     check_large(i % 2 ? HX_SUM : HX_ARGMAX, shapes[i].rows, shapes[i].columns, -1);
     check_large(i % 2 ? HX_SUM_SQUARES : HX_MIN, shapes[i].rows, shapes[i].columns, 0.5f);
+  }
+  static const size_t few[] = {1, 2, 7, 8, 9, 300, 5000};
+  for (size_t i = 0; i < sizeof few / sizeof *few; i++) {
+    check_special(HX_MIN, few[i]);
+    check_special(HX_MAX, few[i]);
   }
   check_empty();
   check_errors();
