@@ -199,13 +199,21 @@ static void thin_walk(const thin *t, size_t i, size_t mr, size_t p, size_t kc, s
     *walk = (tile_walk){.next = next + (t->a_rs == 1 ? mr - 1 : 0), .turns = 1, .left = 1, .wrap = (ptrdiff_t)t->a_cs};
 }
 
+/* Whether B is read in place although its rows are far apart: C has so few tiles of rows that packing B would take
+ * longer than they do (docs/measurements/cpu-thin-far.tsv). More tiles would read rows that share sets again from L2.
+ */
+static bool thin_reads_far(const thin *t) {
+  return t->b_cs == 1 && t->a_cs == 1 && t->m <= t->n && (!rows_share_sets(t->b_rs) || t->m <= 2 * GEMM_MR);
+}
+
 /* For few columns or a small C: reads the rows of A in place, as many at a time as a tile has. If they share a set of
  * L1, which has fewer lines, reads half as many. */
 static void thin_a_in_place(thin *t, float *scratch) {
   const size_t width = round_up(t->n, GEMM_VL), near = THIN_VECTOR_FLOATS / width / HX__PANEL * HX__PANEL;
   const size_t depth = least(t->k, near ? near : HX__PANEL);
   const size_t fit = THIN_SUMS / width / GEMM_MR * GEMM_MR, block = thin_beside(t) ? fit : t->m;
-  const bool place = t->b_cs == 1 && t->b_rs < 2 * width && (t->b_rs % GEMM_VL == 0 || t->m <= 4 * GEMM_MR),
+  const bool near_rows = t->b_cs == 1 && t->b_rs < 2 * width && (t->b_rs % GEMM_VL == 0 || t->m <= 4 * GEMM_MR),
+             far = !near_rows && thin_reads_far(t), place = near_rows || far,
              shared_set = t->a_cs == 1 && rows_share_sets(t->a_rs);
   const bool tall = t->n <= GEMM_VL;
   const bool singles_walk = tiles_walk(1, t->a_cs), pairs_walk = tiles_walk(2, t->a_cs);
@@ -219,7 +227,7 @@ static void thin_a_in_place(thin *t, float *scratch) {
       if (!place) thin_pack(t, p0, kb, pb);
       const size_t strips = (t->n + GEMM_NR - 1) / GEMM_NR,
                    tiles = (mb + most - 1) / most * (strips > 1 ? strips - 1 : 1);
-      const bool more = place && p0 + kb < t->k; /* a next block of B */
+      const bool more = near_rows && p0 + kb < t->k; /* a next block of B */
       bool fetches_b = false;
       tile_walk of_a, of_b = {.next = t->b + (p0 + kb) * t->b_rs, /* the next block */
                               .turns = 1,
@@ -240,8 +248,10 @@ static void thin_a_in_place(thin *t, float *scratch) {
                               .b = place ? t->b + p * t->b_rs + j : pb + j * kb + (p - p0) * width_of_strip,
                               .b_rs = place ? t->b_rs : width_of_strip,
                               .nr = nr,
+                              .fetch = far ? tile_fetch(t->b_rs, kc) : 0,
                               .walk = j != 0 || fetches_b ? &of_b : &of_a};
-            const bool walks = nr == width_of_strip && (j == 0 || more) && (vectors > 1 ? pairs_walk : singles_walk);
+            const bool walks =
+                !far && nr == width_of_strip && (j == 0 || more) && (vectors > 1 ? pairs_walk : singles_walk);
             tile_fn *const fn = (walks ? tile_rows_ahead : tile_table)[vectors - 1][mr - 1];
             thin_tile(t, fn, &args, i, j, mr, p, kc, true);
           }
