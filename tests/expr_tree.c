@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tests/expr_tree.h"
+#include "tests/expr_nodes.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -9,41 +9,6 @@
 
 #include "reference/data.h"
 
-typedef enum kind { INPUT, PARAMETER, LITERAL, UNARY, BINARY, CONDITION, CAST, CALL } kind;
-
-typedef struct node {
-  kind kind;
-  hx_type type;
-  unsigned which; /* of an input or parameter; the row of an operator or function */
-  uint32_t bits;  /* of a literal; of an input: 0 if it has one value per row, else 1 */
-  struct node *kid[3];
-} node;
-
-struct tree {
-  uint64_t seed, drawn;
-  unsigned inputs, parameters, nodes;
-  hx_type input_type[TREE_INPUTS], parameter_type[TREE_PARAMETERS];
-  bool per_row[TREE_INPUTS];
-  node node[TREE_NODES], *root;
-  char text[16384], input_text[256], parameter_text[256];
-  size_t length;
-};
-
-typedef struct value {
-  hx_type type;
-  union {
-    float f;
-    int32_t i;
-    uint32_t u;
-  };
-} value;
-
-/* Operators with C's precedences: 15 is a primary expression. */
-typedef struct row {
-  const char *text;
-  int precedence, operands;
-  bool integers; /* no float operands */
-} row;
 static const row unary[] = {{"-", 14, 1, false}, {"+", 14, 1, false}, {"!", 14, 1, false}, {"~", 14, 1, true}};
 static const row binary[] = {
     {"*", 13, 2, false},  {"/", 13, 2, false}, {"%", 13, 2, true},  {"+", 12, 2, false}, {"-", 12, 2, false},
@@ -51,13 +16,14 @@ static const row binary[] = {
     {">=", 10, 2, false}, {"==", 9, 2, false}, {"!=", 9, 2, false}, {"&", 8, 2, true},   {"^", 7, 2, true},
     {"|", 6, 2, true},    {"&&", 5, 2, false}, {"||", 4, 2, false},
 };
-static const row calls[] = {{"fabsf", 15, 1, false}, {"sqrtf", 15, 1, false},  {"floorf", 15, 1, false},
-                            {"ceilf", 15, 1, false}, {"truncf", 15, 1, false}, {"rintf", 15, 1, false},
-                            {"fminf", 15, 2, false}, {"fmaxf", 15, 2, false},  {"fmaf", 15, 3, false},
-                            {"abs", 15, 1, true},    {"min", 15, 2, true},     {"max", 15, 2, true}};
+static const row calls[] = {{"fabsf", 15, 1, false},  {"sqrtf", 15, 1, false},     {"floorf", 15, 1, false},
+                            {"ceilf", 15, 1, false},  {"truncf", 15, 1, false},    {"rintf", 15, 1, false},
+                            {"fminf", 15, 2, false},  {"fmaxf", 15, 2, false},     {"fmaf", 15, 3, false},
+                            {"abs", 15, 1, true},     {"min", 15, 2, true},        {"max", 15, 2, true},
+                            {"roundf", 15, 1, false}, {"copysignf", 15, 2, false}, {"isnan", 15, 1, false},
+                            {"isinf", 15, 1, false},  {"isfinite", 15, 1, false},  {"signbit", 15, 1, false},
+                            {"as_int", 15, 1, false}, {"as_uint", 15, 1, false},   {"as_float", 15, 1, true}};
 #define COUNT(list) (sizeof(list) / sizeof((list)[0]))
-
-static bool is(const char *a, const char *b) { return strcmp(a, b) == 0; }
 
 static unsigned draw(tree *t, size_t below) { return (unsigned)(data_u64(t->seed, t->drawn++) % below); }
 
@@ -71,12 +37,6 @@ static node *new_node(tree *t, kind k, hx_type type) {
   return n;
 }
 
-static hx_type common(const node *a, const node *b) {
-  if (!a || !b) abort();
-  if (a->type == HX_F32 || b->type == HX_F32) return HX_F32;
-  return a->type == HX_U32 || b->type == HX_U32 ? HX_U32 : HX_I32;
-}
-
 static node *cast(tree *t, node *n, hx_type type) {
   node *const c = new_node(t, CAST, type);
   c->kid[0] = n;
@@ -84,9 +44,23 @@ static node *cast(tree *t, node *n, hx_type type) {
 }
 static node *integer(tree *t, node *n) { return n->type == HX_F32 ? cast(t, n, draw(t, 2) ? HX_I32 : HX_U32) : n; }
 
+/* Constants that have a word. */
+static const struct {
+  hx_type type;
+  uint32_t bits;
+  const char *word;
+} words[] = {{HX_F32, 0x7f800000u, "INFINITY"}, {HX_F32, 0x7fc00000u, "NAN"},         {HX_F32, 0x7f7fffffu, "FLT_MAX"},
+             {HX_F32, 0x00800000u, "FLT_MIN"},  {HX_F32, 0x34000000u, "FLT_EPSILON"}, {HX_I32, INT32_MAX, "INT_MAX"},
+             {HX_I32, 0x80000000u, "INT_MIN"},  {HX_U32, UINT32_MAX, "UINT_MAX"}};
+
 static node *draw_literal(tree *t) {
   static const uint32_t integers[] = {0, 1, 2, 3, 5, 7, 31, 32, 33, 255, 65535, 1u << 24, INT32_MAX};
   node *const n = new_node(t, LITERAL, draw_type(t));
+  if (draw(t, 8) == 0) {
+    const unsigned w = draw(t, COUNT(words));
+    n->type = words[w].type, n->bits = words[w].bits;
+    return n;
+  }
   if (n->type != HX_F32) {
     n->bits = draw(t, 3) ? integers[draw(t, COUNT(integers))] : (uint32_t)data_u(t->seed, t->drawn++);
     if (n->type == HX_I32) n->bits &= INT32_MAX;
@@ -115,6 +89,13 @@ static node *draw_leaf(tree *t) {
   return n;
 }
 
+/* The type that a function gives which converts no argument; 0: it is another one. */
+static hx_type strict_result(const char *f) {
+  if (is(f, "as_float")) return HX_F32;
+  if (is(f, "as_uint")) return HX_U32;
+  return !strncmp(f, "is", 2) || is(f, "signbit") || is(f, "as_int") ? HX_I32 : (hx_type)0;
+}
+
 static node *draw_operator(tree *t, kind k, const row *rows, unsigned which, unsigned depth) {
   const row *const r = &rows[which];
   node *kid[3] = {NULL};
@@ -123,14 +104,17 @@ static node *draw_operator(tree *t, kind k, const row *rows, unsigned which, uns
     if (r->integers) kid[i] = integer(t, kid[i]);
   }
   if (!kid[0]) abort();
+  const hx_type strict = k == CALL ? strict_result(r->text) : (hx_type)0;
+  if (strict && !r->integers && kid[0]->type != HX_F32) kid[0] = cast(t, kid[0], HX_F32);
   if (is(r->text, "abs") && kid[0]->type != HX_I32) kid[0] = cast(t, kid[0], HX_I32);
   hx_type type = kid[1] ? common(kid[0], kid[1]) : kid[0]->type;
   if (k == CALL && !r->integers) type = HX_F32;
+  if (strict) type = strict;
   if (k == UNARY && *r->text == '!') type = HX_I32;
   if (k == BINARY && ((r->precedence <= 10 && r->precedence >= 9) || r->precedence <= 5)) type = HX_I32;
   if (k == BINARY && r->precedence == 11) type = kid[0]->type;
   node *const n = new_node(t, k, type);
-  n->which = which;
+  n->op = r;
   memcpy(n->kid, kid, sizeof kid);
   return n;
 }
@@ -165,6 +149,11 @@ static void put_literal(tree *t, const node *n) {
   char text[64];
   float f;
   memcpy(&f, &n->bits, sizeof f);
+  for (size_t i = 0; i < COUNT(words); i++)
+    if (n->type == words[i].type && n->bits == words[i].bits) {
+      put(t, words[i].word);
+      return;
+    }
   if (n->type == HX_F32) {
     snprintf(text, sizeof text, "%.9g", (double)f);
     if (!strpbrk(text, ".e")) strcat(text, ".0");
@@ -183,7 +172,7 @@ static int precedence(const node *n) {
     case CAST:
       return 14;
     case BINARY:
-      return binary[n->which].precedence;
+      return n->op->precedence;
     case CONDITION:
       return 3;
     default:
@@ -206,7 +195,7 @@ static void put_node(tree *t, const node *n, int least) {
       put_literal(t, n);
       break;
     case UNARY:
-      put(t, unary[n->which].text);
+      put(t, n->op->text);
       put(t, " "); /* - -x is not --x */
       put_node(t, n->kid[0], 14);
       break;
@@ -218,7 +207,7 @@ static void put_node(tree *t, const node *n, int least) {
     case BINARY:
       put_node(t, n->kid[0], precedence(n));
       /* x - -y is not x--y, and 0xe + 1 is not 0xe+1 */
-      snprintf(text, sizeof text, draw(t, 2) || precedence(n) == 12 ? " %s " : "%s", binary[n->which].text);
+      snprintf(text, sizeof text, draw(t, 2) || precedence(n) == 12 ? " %s " : "%s", n->op->text);
       put(t, text);
       if (draw(t, 10) == 0) put(t, " /* a\ncomment */ ");
       put_node(t, n->kid[1], precedence(n) + 1);
@@ -231,8 +220,8 @@ static void put_node(tree *t, const node *n, int least) {
       put_node(t, n->kid[2], 3);
       break;
     case CALL:
-      put(t, calls[n->which].text);
-      for (int i = 0; i < calls[n->which].operands; i++) {
+      put(t, n->op->text);
+      for (int i = 0; i < n->op->operands; i++) {
         put(t, i ? ", " : "(");
         put_node(t, n->kid[i], 0);
       }
@@ -248,130 +237,6 @@ static void put_list(char *text, size_t bytes, char letter, const hx_type *list,
   for (unsigned i = 0; i < count; i++)
     n += (size_t)snprintf(text + n, bytes - n, "%s%s%s %c%u", i ? ", " : "", rows && rows[i] ? "row " : "",
                           type_text[list[i]], letter, i);
-}
-
-/* ---- values */
-
-static value of_float(float f) { return (value){.type = HX_F32, .f = f}; }
-static value of_int(int32_t i) { return (value){.type = HX_I32, .i = i}; }
-
-static value convert(value v, hx_type to) {
-  if (v.type == to) return v;
-  if (to == HX_F32) return of_float(v.type == HX_I32 ? (float)v.i : (float)v.u);
-  if (v.type != HX_F32) return (value){.type = to, .u = v.u};
-  const double d = (double)v.f;
-  if (d != d) return (value){.type = to, .u = 0};
-  if (to == HX_I32) return of_int(d >= INT32_MAX ? INT32_MAX : d <= INT32_MIN ? INT32_MIN : (int32_t)d);
-  return (value){.type = to, .u = d >= UINT32_MAX ? UINT32_MAX : d <= 0 ? 0 : (uint32_t)d};
-}
-
-static bool is_true(value v) { return v.type == HX_F32 ? v.f != 0 : v.u != 0; }
-
-/* The smaller one, of zeros -0; the other one if one is a NaN. */
-static float smaller(float a, float b) {
-  if (a != a) return b;
-  if (b != b) return a;
-  if (a == b) return signbit(a) ? a : b;
-  return a < b ? a : b;
-}
-static float larger(float a, float b) { return a != a ? b : b != b ? a : -smaller(-a, -b); }
-
-static value float_binary(const char *o, float a, float b) {
-  if (is(o, "*")) return of_float(a * b);
-  if (is(o, "/")) return of_float(a / b);
-  if (is(o, "+")) return of_float(a + b);
-  if (is(o, "-")) return of_float(a - b);
-  if (is(o, "<")) return of_int(a < b);
-  if (is(o, ">")) return of_int(a > b);
-  if (is(o, "<=")) return of_int(a <= b);
-  if (is(o, ">=")) return of_int(a >= b);
-  return of_int((a == b) == is(o, "=="));
-}
-
-/* By 64-bit arithmetic, of which the low half is kept. */
-static value integer_binary(const char *o, hx_type type, int64_t a, int64_t b) {
-  int64_t r = 0;
-  if (is(o, "*")) r = (int64_t)((uint64_t)a * (uint64_t)b);
-  if (is(o, "/")) r = b ? a / b : 0;
-  if (is(o, "%")) r = b ? a % b : a;
-  if (is(o, "+")) r = a + b;
-  if (is(o, "-")) r = a - b;
-  if (is(o, "&")) r = a & b;
-  if (is(o, "|")) r = a | b;
-  if (is(o, "^")) r = a ^ b;
-  if (is(o, "<")) return of_int(a < b);
-  if (is(o, ">")) return of_int(a > b);
-  if (is(o, "<=")) return of_int(a <= b);
-  if (is(o, ">=")) return of_int(a >= b);
-  if (is(o, "==") || is(o, "!=")) return of_int((a == b) == is(o, "=="));
-  return (value){.type = type, .u = (uint32_t)(uint64_t)r};
-}
-
-static int64_t wide(value v) { return v.type == HX_I32 ? (int64_t)v.i : (int64_t)v.u; }
-
-static value compute_binary(const node *n, value a, value b) {
-  const char *const o = binary[n->which].text;
-  if (is(o, "&&")) return of_int(is_true(a) && is_true(b));
-  if (is(o, "||")) return of_int(is_true(a) || is_true(b));
-  if (is(o, "<<")) return (value){.type = a.type, .u = a.u << (b.u % 32)};
-  if (is(o, ">>")) return (value){.type = a.type, .u = (uint32_t)(uint64_t)(wide(a) >> (b.u % 32))};
-  const hx_type type = common(n->kid[0], n->kid[1]);
-  a = convert(a, type);
-  b = convert(b, type);
-  return type == HX_F32 ? float_binary(o, a.f, b.f) : integer_binary(o, type, wide(a), wide(b));
-}
-
-static value compute_call(const node *n, value a, value b, value c) {
-  const char *const f = calls[n->which].text;
-  if (calls[n->which].integers) {
-    if (is(f, "abs")) return (value){.type = HX_I32, .u = (uint32_t)llabs((long long)a.i)};
-    a = convert(a, n->type);
-    b = convert(b, n->type);
-    return (wide(a) < wide(b)) == is(f, "min") ? a : b;
-  }
-  const float x = convert(a, HX_F32).f, y = convert(b, HX_F32).f, z = convert(c, HX_F32).f;
-  if (is(f, "fabsf")) return of_float(fabsf(x));
-  if (is(f, "sqrtf")) return of_float(sqrtf(x));
-  if (is(f, "floorf")) return of_float(floorf(x));
-  if (is(f, "ceilf")) return of_float(ceilf(x));
-  if (is(f, "truncf")) return of_float(truncf(x));
-  if (is(f, "rintf")) return of_float(rintf(x));
-  if (is(f, "fminf")) return of_float(smaller(x, y));
-  if (is(f, "fmaxf")) return of_float(larger(x, y));
-  return of_float(fmaf(x, y, z));
-}
-
-static value compute_unary(const node *n, value a) {
-  const char o = *unary[n->which].text;
-  if (o == '!') return of_int(!is_true(a));
-  if (o == '~') return (value){.type = a.type, .u = ~a.u};
-  if (o == '+') return a;
-  return a.type == HX_F32 ? of_float(-a.f) : (value){.type = a.type, .u = (uint32_t) - (int64_t)a.u};
-}
-
-static value compute(const node *n, const uint32_t *const inputs[], const hx_value *parameters, size_t i) {
-  value kid[3] = {of_int(0), of_int(0), of_int(0)};
-  for (int k = 0; k < 3 && n->kid[k]; k++) kid[k] = compute(n->kid[k], inputs, parameters, i);
-  if (n->kind == INPUT) return (value){.type = n->type, .u = inputs[n->which][n->bits * i]};
-  if (n->kind == PARAMETER) return (value){.type = n->type, .u = parameters[n->which].u32};
-  if (n->kind == LITERAL) return (value){.type = n->type, .u = n->bits};
-  switch (n->kind) {
-    case UNARY:
-      return compute_unary(n, kid[0]);
-    case BINARY:
-      return compute_binary(n, kid[0], kid[1]);
-    case CONDITION:
-      return convert(is_true(kid[0]) ? kid[1] : kid[2], n->type);
-    case CAST:
-      return convert(kid[0], n->type);
-    default:
-      return compute_call(n, kid[0], kid[1], kid[2]);
-  }
-}
-
-uint32_t tree_value(const tree *t, const uint32_t *const inputs[], const hx_value *parameters, size_t i) {
-  const value v = compute(t->root, inputs, parameters, i);
-  return v.type == HX_F32 && v.f != v.f ? 0x7fc00000u : v.u;
 }
 
 tree *tree_new(uint64_t seed, unsigned depth) {

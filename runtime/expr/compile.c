@@ -2,7 +2,6 @@
  * The parser: recursive descent, with C's precedences as a table. It adds values to the expression as it reads. */
 #include "runtime/expr/compile.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "runtime/base/status.h"
@@ -16,10 +15,9 @@ _Static_assert(HX_MAX_INPUTS == HX__EXPR_INPUTS && HX_MAX_PARAMETERS == HX__EXPR
 
 static unsigned parse_expression(parser *p);
 
-/* Functions of floats convert their arguments, as C's prototypes do. */
-static unsigned parse_call(parser *p, const function *f, const token *where) {
-  const unsigned wanted = hx__operands_of(f);
-  unsigned arg[3] = {0}, count = 0;
+/* "(x, y)" after the name of a function. Fails unless there are as many as wanted. */
+static void parse_arguments(parser *p, const char *name, unsigned wanted, const token *where, unsigned arg[3]) {
+  unsigned count = 0;
   hx__source_advance(&p->s);
   hx__source_expect(&p->s, '(');
   bool more = !hx__source_is_sign(&p->s, ')');
@@ -27,13 +25,10 @@ static unsigned parse_call(parser *p, const function *f, const token *where) {
     arg[count++] = parse_expression(p);
     more = hx__source_accept(&p->s, ',');
   }
-  if (p->s.status != HX_OK) return 0;
-  if (count != wanted || more) {
-    hx__source_fail(&p->s, where, "%s takes %u argument%s", f->name, wanted, wanted == 1 ? "" : "s");
-    return 0;
-  }
+  if (p->s.status != HX_OK) return;
+  if (count != wanted || more)
+    hx__source_fail(&p->s, where, "%s takes %u argument%s", name, wanted, wanted == 1 ? "" : "s");
   hx__source_expect(&p->s, ')');
-  return hx__apply_function(p, where, f, arg, count);
 }
 
 /* The type at the current token; 0: it is not a type. Advances over it. */
@@ -49,42 +44,6 @@ static hx_type accept_type(parser *p) {
   if (is_unsigned && hx__source_is_word(&p->s, "int")) hx__source_advance(&p->s);
   return type;
 }
-
-static bool is_type_word(const source *s) {
-  static const char *const others[] = {"int32_t", "uint32_t", "double", "long", "short", "char",
-                                       "signed",  "bool",     "_Bool",  "void", "const", "return"};
-  for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
-    if (hx__source_is_word(s, others[i])) return true;
-  for (int t = HX_F32; t < TYPES; t++)
-    if (hx__source_is_word(s, hx__type_words[t])) return true;
-  return false;
-}
-
-static bool is_function(const parser *p) {
-  const char *name;
-  return hx__function_at(p) || hx__elementary_at(&p->s, &name);
-}
-
-/* The current word with an f at its end is a function: sqrt for sqrtf. */
-static bool is_function_of_doubles(parser *p) {
-  const source outer = p->s;
-  char of_floats[16];
-  if (outer.token.length > sizeof of_floats - 2) return false;
-  snprintf(of_floats, sizeof of_floats, "%.*sf", (int)outer.token.length, outer.text + outer.token.at);
-  p->s.text = of_floats;
-  p->s.token.at = 0;
-  p->s.token.length++;
-  const bool is = is_function(p);
-  p->s = outer;
-  return is;
-}
-
-static bool is_one_of(const source *s, const char *const *words, size_t count) {
-  for (size_t i = 0; i < count; i++)
-    if (hx__source_is_word(s, words[i])) return true;
-  return false;
-}
-#define IS_ONE_OF(s, words) is_one_of(s, words, sizeof words / sizeof words[0])
 
 static const name *find_name(const parser *p, const token *t) {
   for (unsigned i = p->scope; i < p->name_count; i++)
@@ -103,9 +62,9 @@ static void declare(parser *p, unsigned value, const token *where, const char *t
 
 static unsigned parse_body(parser *p);
 
-/* exp, log and others: their text, with the argument as x. */
-static NEVER_INLINED unsigned expand_elementary(parser *p, const char *text, const char *name, const token *where,
-                                                unsigned argument) {
+/* exp, log and others: their text, with the arguments as x and y. */
+static NEVER_INLINED unsigned expand_elementary(parser *p, const elementary *f, const token *where,
+                                                const unsigned arg[3]) {
   if (p->s.status != HX_OK) return 0;
   const source outer = p->s;
   const unsigned names = p->name_count, scope = p->scope, depth = p->depth, waiting = p->waiting;
@@ -113,29 +72,15 @@ static NEVER_INLINED unsigned expand_elementary(parser *p, const char *text, con
   p->scope = names;
   p->depth = p->waiting = 0;
   p->elementary = true;
-  hx__source_begin(&p->s, name, text);
-  declare(p, argument, &(token){.length = 1}, "x");
+  hx__source_begin(&p->s, f->name, f->text);
+  for (unsigned i = 0; i < f->arguments; i++) declare(p, arg[i], &(token){.at = i, .length = 1}, "xy");
   const unsigned v = parse_body(p);
   const bool failed = p->s.status != HX_OK;
   p->s = outer;
   p->name_count = names, p->scope = scope, p->depth = depth, p->waiting = waiting;
   p->elementary = inside;
-  if (failed) hx__source_fail(&p->s, where, "%s needs more values or names than are left", name);
+  if (failed) hx__source_fail(&p->s, where, "%s needs more values or names than are left", f->name);
   return failed ? 0 : v;
-}
-
-/* "(x)", as a float. */
-static unsigned parse_argument(parser *p, const token *where) {
-  hx__source_advance(&p->s);
-  hx__source_expect(&p->s, '(');
-  const unsigned argument = hx__converted(p, where, parse_expression(p), HX_F32);
-  hx__source_expect(&p->s, ')');
-  return argument;
-}
-
-static NEVER_INLINED void fail_on_type(parser *p, const token *where) {
-  hx__source_fail(&p->s, where, "%s is not part of an expression; a cast is (float), (int) or (unsigned)",
-                  hx__source_quote(&p->s, where).text);
 }
 
 static NEVER_INLINED void fail_on_assignment(parser *p) {
@@ -143,39 +88,24 @@ static NEVER_INLINED void fail_on_assignment(parser *p) {
                   "= changes a variable in C, and nothing can be changed here: write == to compare");
 }
 
-static NEVER_INLINED unsigned fail_on_unknown_name(parser *p, token where) {
-  static const char *const other_types[] = {"int8_t",  "uint8_t",  "int16_t", "uint16_t",
-                                            "int64_t", "uint64_t", "size_t"};
-  static const char *const choices[] = {"if", "else", "switch"}, *const loops[] = {"for", "while", "do"};
-  const quoted q = hx__source_quote(&p->s, &where);
-  const bool is_type = is_type_word(&p->s) || IS_ONE_OF(&p->s, other_types), doubles = is_function_of_doubles(p);
-  const bool chooses = IS_ONE_OF(&p->s, choices), repeats = IS_ONE_OF(&p->s, loops);
-  hx__source_advance(&p->s);
-  if (is_type)
-    fail_on_type(p, &where);
-  else if (chooses)
-    hx__source_fail(&p->s, &where, "%s is a statement, and a text is one expression: write condition ? a : b", q.text);
-  else if (repeats)
-    hx__source_fail(&p->s, &where, "%s is a loop, and a text is one expression, which hx computes for every element",
-                    q.text);
-  else if (doubles && hx__source_is_sign(&p->s, '('))
-    hx__source_fail(&p->s, &where, "%s is a function of doubles in C, and there is no double here: write %.*sf", q.text,
-                    (int)where.length, p->s.text + where.at);
-  else if (hx__source_is_sign(&p->s, '('))
-    hx__source_fail(&p->s, &where, "%s is not a function; docs/USER_KERNELS.md lists them", q.text);
-  else
-    hx__source_fail(&p->s, &where, "%s is not an input, a parameter or a variable", q.text);
-  return 0;
-}
-
 static NEVER_INLINED unsigned parse_name(parser *p) {
   const token where = p->s.token;
   const function *const f = hx__function_at(p);
-  if (f) return parse_call(p, f, &where);
-  const char *elementary_name, *const elementary = hx__elementary_at(&p->s, &elementary_name);
-  if (elementary) return expand_elementary(p, elementary, elementary_name, &where, parse_argument(p, &where));
+  const elementary *const e = f ? NULL : hx__elementary_at(&p->s);
+  const word_constant *const c = hx__word_constant_at(&p->s);
+  if (f || e) {
+    unsigned arg[3] = {0};
+    parse_arguments(p, f ? f->name : e->name, f ? hx__operands_of(f) : e->arguments, &where, arg);
+    if (f) return hx__apply_function(p, &where, f, arg);
+    hx__convert_arguments(p, &where, e, arg);
+    return expand_elementary(p, e, &where, arg);
+  }
+  if (c) {
+    hx__source_advance(&p->s);
+    return hx__constant(p, &where, c->type, c->bits);
+  }
   const name *const n = find_name(p, &where);
-  if (!n) return fail_on_unknown_name(p, where);
+  if (!n) return hx__fail_on_unknown_name(p, where);
   hx__source_advance(&p->s);
   return n->value;
 }
@@ -213,7 +143,7 @@ static unsigned parse_unary(parser *p);
 
 /* After '(' and a type. */
 static unsigned parse_cast(parser *p, const token *where, hx_type type) {
-  if (is_type_word(&p->s)) fail_on_type(p, &p->s.token);
+  if (hx__is_type_word(&p->s)) hx__fail_on_type(p, &p->s.token);
   hx__source_expect(&p->s, ')');
   return hx__converted(p, where, parse_unary(p), type);
 }
@@ -274,22 +204,13 @@ static unsigned parse_expression(parser *p) {
   return hx__apply_condition(p, &where, condition, a, b);
 }
 
-/* Words of C that no variable has as its name. */
-static bool is_keyword(const source *s) {
-  static const char *const words[] = {
-      "auto",   "break",  "case",   "char",   "continue", "default", "do",       "double",   "else",  "enum",
-      "extern", "for",    "goto",   "if",     "inline",   "long",    "register", "restrict", "short", "signed",
-      "sizeof", "static", "struct", "switch", "typedef",  "union",   "void",     "volatile", "while"};
-  return IS_ONE_OF(s, words);
-}
-
 /* Reads a new name. */
 static token parse_new_name(parser *p) {
   const token where = p->s.token;
   const quoted q = hx__source_quote(&p->s, &where);
   if (where.kind != TOKEN_NAME)
     hx__source_fail(&p->s, &where, "a name is expected before %s", q.text);
-  else if (is_type_word(&p->s) || is_function(p) || is_keyword(&p->s))
+  else if (hx__is_reserved(p))
     hx__source_fail(&p->s, &where, "%s cannot be a name", q.text);
   else if (find_name(p, &where))
     hx__source_fail(&p->s, &where, "%s is declared twice", q.text);
@@ -353,7 +274,7 @@ static void parse_variable(parser *p) {
 
 /* Variables, the expression, and nothing else. */
 static unsigned parse_body(parser *p) {
-  while (p->s.status == HX_OK && is_type_word(&p->s) && !hx__source_is_word(&p->s, "return")) parse_variable(p);
+  while (p->s.status == HX_OK && hx__is_type_word(&p->s) && !hx__source_is_word(&p->s, "return")) parse_variable(p);
   if (hx__source_is_word(&p->s, "return")) hx__source_advance(&p->s);
   const unsigned v = parse_expression(p);
   hx__source_accept(&p->s, ';');

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * exp, log, sin, cos, tanh and erf as texts in the language of user kernels, of an x: each is one fixed sequence of
- * operations that IEEE 754 rounds, so that its bits are the same wherever it is computed. as_int and as_float, which
- * only these texts have, are the same bits with another type; what they give of a NaN is never a part of a result.
+ * operations that IEEE 754 rounds, so that its bits are the same wherever it is computed. as_int of these texts leaves a
+ * NaN as it is, unlike that of users, because what it gives of a NaN is never a part of a result.
  * Polynomials are minimax fits by weighted least squares in double. Errors: tests/expr/elementary_test.c. */
 #include "runtime/expr/parser.h"
 
@@ -118,15 +118,35 @@
   "float one = k & 1 ? sine : cosine;" \
   "a < 1.0f / 0.0f ? as_float(as_int(one) ^ (k + 1 & 2) << 30) : 0.0f / 0.0f"
 
-static const struct {
-  const char *name, *text;
-} functions[] = {{"expf", EXP}, {"logf", LOG}, {"sinf", SIN}, {"cosf", COS}, {"tanhf", TANH}, {"erff", ERF}};
+/* What needs the bits of a float has those of the canonical NaN of every NaN, because which one a CPU or a device has
+ * is left open. */
+#define AS_INT "x == x ? as_int(x) : 0x7fc00000"
+#define AS_UINT "(unsigned)(" AS_INT ")"
+#define SIGNBIT "(x == x ? as_int(x) : 0) >> 31 & 1"
+#define COPYSIGN "as_float(as_int(x) & 0x7fffffff | (y == y ? as_int(y) : 0) & 0x80000000)"
 
-const char *hx__elementary_at(const source *s, const char **name) {
+/* The greatest float below a half is added to |x|: a half would round 0.49999997 up. */
+#define ROUND "truncf(x + as_float(as_int(x) & 0x80000000 | 0x3effffff))"
+
+static const elementary functions[] = {
+    {"expf", EXP, 1, false},
+    {"logf", LOG, 1, false},
+    {"sinf", SIN, 1, false},
+    {"cosf", COS, 1, false},
+    {"tanhf", TANH, 1, false},
+    {"erff", ERF, 1, false},
+    {"roundf", ROUND, 1, false},
+    {"copysignf", COPYSIGN, 2, false},
+    {"isnan", "x != x", 1, true},
+    {"isinf", "fabsf(x) == INFINITY", 1, true},
+    {"isfinite", "fabsf(x) < INFINITY", 1, true},
+    {"signbit", SIGNBIT, 1, true},
+    {"as_int", AS_INT, 1, true},
+    {"as_uint", AS_UINT, 1, true},
+};
+
+const elementary *hx__elementary_at(const source *s) {
   for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++)
-    if (hx__source_is_word(s, functions[i].name)) {
-      *name = functions[i].name;
-      return functions[i].text;
-    }
+    if (hx__source_is_word(s, functions[i].name)) return &functions[i];
   return NULL;
 }

@@ -108,13 +108,20 @@ const binary_operator *hx__operator_at(const parser *p, unsigned least) {
 }
 
 static const function functions[] = {
-    {"fabsf", FOR_FLOATS(ABS_F), false},        {"sqrtf", FOR_FLOATS(SQRT_F), false},
-    {"floorf", FOR_FLOATS(FLOOR_F), false},     {"ceilf", FOR_FLOATS(CEIL_F), false},
-    {"truncf", FOR_FLOATS(TRUNC_F), false},     {"rintf", FOR_FLOATS(RINT_F), false},
-    {"fminf", FOR_FLOATS(MIN_F), false},        {"fmaxf", FOR_FLOATS(MAX_F), false},
-    {"fmaf", FOR_FLOATS(FMA_F), false},         {"abs", FOR_INTEGERS(ABS_I, CONSTANT), false},
-    {"min", FOR_INTEGERS(MIN_I, MIN_U), false}, {"max", FOR_INTEGERS(MAX_I, MAX_U), false},
-    {"as_int", FOR_FLOATS(AS_I32), true},       {"as_float", FOR_INTEGERS(AS_F32, AS_F32), true},
+    {"fabsf", FOR_FLOATS(ABS_F), false, NULL},
+    {"sqrtf", FOR_FLOATS(SQRT_F), false, NULL},
+    {"floorf", FOR_FLOATS(FLOOR_F), false, NULL},
+    {"ceilf", FOR_FLOATS(CEIL_F), false, NULL},
+    {"truncf", FOR_FLOATS(TRUNC_F), false, NULL},
+    {"rintf", FOR_FLOATS(RINT_F), false, NULL},
+    {"fminf", FOR_FLOATS(MIN_F), false, NULL},
+    {"fmaxf", FOR_FLOATS(MAX_F), false, NULL},
+    {"fmaf", FOR_FLOATS(FMA_F), false, NULL},
+    {"abs", FOR_INTEGERS(ABS_I, CONSTANT), false, "fabsf"},
+    {"min", FOR_INTEGERS(MIN_I, MIN_U), false, "fminf"},
+    {"max", FOR_INTEGERS(MAX_I, MAX_U), false, "fmaxf"},
+    {"as_int", FOR_FLOATS(AS_I32), true, NULL},
+    {"as_float", FOR_INTEGERS(AS_F32, AS_F32), false, NULL},
 };
 
 const function *hx__function_at(const parser *p) {
@@ -140,19 +147,36 @@ unsigned hx__apply_unary(parser *p, const token *where, uint32_t sign, unsigned 
   return apply(p, where, HX__EXPR_NOT_I, type, v, 0, 0);
 }
 
-unsigned hx__apply_function(parser *p, const token *where, const function *f, unsigned arg[3], unsigned count) {
+static void fail_on_argument(parser *p, const token *where, const function *f, hx_type type) {
+  if (type != HX_F32)
+    hx__source_fail(&p->s, where, "%s of %s: it takes integers of type int", f->name, hx__type_words[type]);
+  else if (f->of_floats)
+    hx__source_fail(&p->s, where, "%s of float: it takes integers; of floats it is %s", f->name, f->of_floats);
+  else
+    hx__source_fail(&p->s, where, "%s of float: it takes an integer", f->name);
+}
+
+unsigned hx__apply_function(parser *p, const token *where, const function *f, unsigned arg[3]) {
   if (p->s.status != HX_OK) return 0;
+  const unsigned count = hx__operands_of(f);
   hx_type type = f->operations.of[HX_F32] != HX__EXPR_CONSTANT ? HX_F32 : type_of(p, arg[0]);
   if (type != HX_F32 && count == 2) type = common_type(p, arg[0], arg[1]);
   const hx__expr_op op = f->operations.of[type];
   if (op == HX__EXPR_CONSTANT) {
-    hx__source_fail(&p->s, where, "%s of %s: it takes integers%s", f->name, hx__type_words[type],
-                    type == HX_F32 ? "; the functions of floats are fabsf, fminf and fmaxf" : " of type int");
+    fail_on_argument(p, where, f, type);
     return 0;
   }
   for (unsigned i = 0; i < count; i++) arg[i] = hx__converted(p, where, arg[i], type);
   const hx_type result = op == HX__EXPR_AS_I32 ? HX_I32 : op == HX__EXPR_AS_F32 ? HX_F32 : type;
   return apply(p, where, op, result, arg[0], arg[1], arg[2]);
+}
+
+void hx__convert_arguments(parser *p, const token *where, const elementary *f, unsigned arg[3]) {
+  for (unsigned i = 0; i < f->arguments && p->s.status == HX_OK; i++) {
+    if (f->floats_only && type_of(p, arg[i]) != HX_F32)
+      hx__source_fail(&p->s, where, "%s of %s: it takes a float", f->name, hx__type_words[type_of(p, arg[i])]);
+    arg[i] = hx__converted(p, where, arg[i], HX_F32);
+  }
 }
 
 unsigned hx__apply_condition(parser *p, const token *where, unsigned condition, unsigned a, unsigned b) {

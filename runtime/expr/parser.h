@@ -50,8 +50,23 @@ typedef struct binary_operator {
 typedef struct function {
   const char *name;
   by_type operations;
-  bool elementary; /* only the texts of elementary.c have it */
+  bool elementary;       /* only the texts of elementary functions have it */
+  const char *of_floats; /* of a function of integers: the one to write for floats; NULL: there is none */
 } function;
+
+/* A function that is a text in the language, of the floats x and y. */
+typedef struct elementary {
+  const char *name, *text;
+  unsigned arguments;
+  bool floats_only; /* integers are refused; otherwise they are converted, as C's prototypes do */
+} elementary;
+
+/* A word that is a constant. */
+typedef struct word_constant {
+  const char *word;
+  hx_type type;
+  uint32_t bits;
+} word_constant;
 
 /* Values are numbers of the expression's list, or 0 once the parser has failed. `where` is what an error is about. */
 unsigned hx__checked(parser *p, const token *where, unsigned v); /* fails if v is HX__EXPR_VALUES */
@@ -60,14 +75,26 @@ unsigned hx__converted(parser *p, const token *where, unsigned v, hx_type type);
 unsigned hx__apply_binary(parser *p, const token *where, const binary_operator *o, unsigned a, unsigned b);
 unsigned hx__apply_unary(parser *p, const token *where, uint32_t sign, unsigned v);
 unsigned hx__apply_condition(parser *p, const token *where, unsigned condition, unsigned a, unsigned b);
-unsigned hx__apply_function(parser *p, const token *where, const function *f, unsigned arg[3], unsigned count);
+unsigned hx__apply_function(parser *p, const token *where, const function *f, unsigned arg[3]);
 
 /* The operator at the current token whose precedence is at least this, or NULL; the function, or NULL; its operands. */
 const binary_operator *hx__operator_at(const parser *p, unsigned least);
 const function *hx__function_at(const parser *p);
 unsigned hx__operands_of(const function *f);
 
-/* The text of the elementary function at the current token, or NULL; *name: its name. */
-const char *hx__elementary_at(const source *s, const char **name);
+/* The elementary function at the current token, or NULL; converts its arguments. */
+const elementary *hx__elementary_at(const source *s);
+void hx__convert_arguments(parser *p, const token *where, const elementary *f, unsigned arg[3]);
+
+/* The constant at the current token, or NULL. */
+const word_constant *hx__word_constant_at(const source *s);
+
+/* Whether the current token is a word of C's types, or one that nobody can declare. */
+bool hx__is_type_word(const source *s);
+bool hx__is_reserved(const parser *p);
+
+/* Fail, and say what to write. */
+void hx__fail_on_type(parser *p, const token *where);
+unsigned hx__fail_on_unknown_name(parser *p, token where);
 
 #endif
