@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * exp, log, sin, cos, tanh and erf as texts in the language of user kernels, of an x: each is one fixed sequence of
- * operations that IEEE 754 rounds, so that its bits are the same wherever it is computed. as_int of these texts leaves a
- * NaN as it is, unlike that of users, because what it gives of a NaN is never a part of a result.
- * Polynomials are minimax fits by weighted least squares in double. Errors: tests/expr/elementary_test.c. */
+ * operations that IEEE 754 rounds, so that its bits are the same wherever it is computed. as_int of these texts leaves
+ * a NaN as it is, unlike that of users, because what it gives of a NaN is never a part of a result. Polynomials are
+ * minimax fits by weighted least squares in double. Errors: tests/expr/elementary_test.c. */
+#include "runtime/expr/elementary_powers.h"
 #include "runtime/expr/parser.h"
 
 /* x = n ln 2 + r, |r| <= ln 2 / 2. The sum with 1.5 * 2^23 rounds n to an integer. 2^n is applied as two factors, so
@@ -133,6 +134,10 @@ static const elementary functions[] = {
     {"logf", LOG, 1, false},
     {"sinf", SIN, 1, false},
     {"cosf", COS, 1, false},
+    {"exp2f", EXP2, 1, false},
+    {"log2f", LOG2, 1, false},
+    {"log10f", LOG10, 1, false},
+    {"powf", POW, 2, false},
     {"tanhf", TANH, 1, false},
     {"erff", ERF, 1, false},
     {"roundf", ROUND, 1, false},

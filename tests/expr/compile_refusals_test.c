@@ -102,6 +102,8 @@ static const refusal refusals[] = {
     {"1 + sqrt(2)", NULL, NULL,
      "text 1:5: 'sqrt' is a function of doubles in C, and there is no double here: write sqrtf"},
     {"exp(2)", NULL, NULL, "text 1:1: 'exp' is a function of doubles in C, and there is no double here: write expf"},
+    {"pow(1, 2)", NULL, NULL, "text 1:1: 'pow' is a function of doubles in C, and there is no double here: write powf"},
+    {"powf(1)", NULL, NULL, "text 1:1: powf takes 2 arguments"},
     {"exp", NULL, NULL, "text 1:1: 'exp' is not an input, a parameter or a variable"},
     {"float t = 1, u = 2; t", NULL, NULL,
      "text 1:12: each variable has a declaration of its own: write ; and the type again"},
