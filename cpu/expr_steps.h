@@ -6,7 +6,7 @@
 #ifndef HX_CPU_EXPR_STEPS_H
 #define HX_CPU_EXPR_STEPS_H
 
-#include "cpu/expr_ops.h"
+#include "cpu/expr_functions.h"
 
 #define STEP_VECTORS 8u
 #define STEP_BYTES (STEP_VECTORS * HX__V_BYTES) /* of a group */

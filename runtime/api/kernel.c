@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * User kernels as objects. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "cpu/cpu.h"
 #include "runtime/api/caller.h"
@@ -25,6 +26,21 @@ static hx_status fail_on_limit(const hx__expr_code *code, const char *exceeded) 
   return hx__fail(HX_INVALID_ARGUMENT, "text 1:1: the whole text needs more than %s: %s", exceeded, advice);
 }
 
+static unsigned effort_of(const hx__expr_code *code) {
+  enum { FUNCTION = 80 }; /* a powf takes as long as some eighty additions: user-kernels-functions.tsv */
+  unsigned effort = code->steps;
+  for (unsigned i = 0; i < code->steps; i++)
+    if (code->step[i].op >= HX__EXPR_POW_F && code->step[i].op < HX__EXPR_OP_COUNT) effort += FUNCTION;
+  return effort;
+}
+
+/* *functions: memory for a copy. */
+static const char *code_of(const hx__expr *e, hx__expr *functions, hx__expr_code *out) {
+  memcpy(functions, e, sizeof *functions);
+  hx__expr_with_functions(functions);
+  return hx__expr_code_of(functions, out);
+}
+
 hx_status hx_compile(hx_context *hx, const hx_kernel_source *source, hx_kernel **out) {
   if (!out) return hx__fail(HX_INVALID_ARGUMENT, "out is NULL");
   *out = NULL;
@@ -33,16 +49,19 @@ hx_status hx_compile(hx_context *hx, const hx_kernel_source *source, hx_kernel *
   hx_status s = check_source(source);
   if (s != HX_OK) return s;
   hx_kernel *const k = malloc(sizeof *k);
-  if (!k) return hx__fail(HX_OUT_OF_MEMORY, "no memory for a kernel");
-  s = hx__expr_compile(source, &k->expr);
-  const char *const exceeded = s == HX_OK ? hx__expr_code_of(&k->expr, &k->code) : NULL;
+  hx__expr *const functions = malloc(sizeof *functions);
+  s = k && functions ? hx__expr_compile(source, &k->expr) : hx__fail(HX_OUT_OF_MEMORY, "no memory for a kernel");
+  const char *const exceeded = s == HX_OK ? code_of(&k->expr, functions, &k->code) : NULL;
+  free(functions);
   if (exceeded) s = fail_on_limit(&k->code, exceeded);
-  k->hash = s == HX_OK ? hx__expr_hash(&k->expr) : 0;
-  if (s == HX_OK)
-    *out = k;
-  else
+  if (s != HX_OK) {
     free(k);
-  return s;
+    return s;
+  }
+  k->effort = effort_of(&k->code);
+  k->hash = hx__expr_hash(&k->expr);
+  *out = k;
+  return HX_OK;
 }
 
 void hx_kernel_free(hx_kernel *kernel) { free(kernel); }

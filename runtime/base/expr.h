@@ -15,7 +15,8 @@
 
 /* X(name, operands, type of the operands, type of the result). Types are those of hx_type without HX_; ANY is any, and
  * the same for operands and result. I32 stands for U32, too, if the bits of the result are the same. The condition of
- * SELECT, its first operand, is an integer. */
+ * SELECT, its first operand, is an integer. POW_F and what follows it are whole functions: the compiler makes values of
+ * the other operations, and hx__expr_with_functions puts these in their places, for the CPU's steps alone. */
 #define HX__EXPR_OPERATIONS(X)  \
   X(NEGATE_F, 1, F32, F32)      \
   X(ABS_F, 1, F32, F32)         \
@@ -67,7 +68,8 @@
   X(AT_MOST_U, 2, U32, I32)     \
   X(EQUAL_I, 2, I32, I32)       \
   X(DIFFER_I, 2, I32, I32)      \
-  X(SELECT, 3, ANY, ANY)
+  X(SELECT, 3, ANY, ANY)        \
+  X(POW_F, 2, F32, F32)
 
 #define HX__EXPR_ENUMERATOR(name, operands, from, to) HX__EXPR_##name,
 typedef enum hx__expr_op {
@@ -88,10 +90,19 @@ typedef struct hx__expr_value {
   uint32_t bits;    /* of a constant */
 } hx__expr_value;
 
+/* A value that is a function of earlier ones, and the operation that computes it at once. */
+#define HX__EXPR_CALLS 16u /* more of them are computed by their other operations */
+typedef struct hx__expr_call {
+  uint8_t op;
+  uint16_t arg[3], result;
+} hx__expr_call;
+
 /* Every value is used by a later one, or is the result. No two values are the same. */
 typedef struct hx__expr {
   hx__expr_value value[HX__EXPR_VALUES];
-  unsigned count, result;
+  hx__expr_call call[HX__EXPR_CALLS];
+  unsigned calls;
+  unsigned count, result;                  /* from here on, and the values, expressions are compared */
   unsigned inputs, row_inputs, parameters; /* row_inputs: how many of the inputs have one value per row */
   uint8_t input_type[HX__EXPR_INPUTS], parameter_type[HX__EXPR_PARAMETERS];
   bool per_row[HX__EXPR_INPUTS];

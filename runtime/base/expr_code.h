@@ -90,7 +90,8 @@ static inline unsigned hx__expr_form_in_memory(const hx__expr_step *s) {
 struct hx_kernel {
   hx__expr expr;
   hx__expr_code code;
-  uint64_t hash; /* hx__expr_hash */
+  unsigned effort; /* the steps; of a whole function those that take its time */
+  uint64_t hash;   /* hx__expr_hash */
 };
 
 #endif

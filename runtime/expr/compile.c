@@ -80,6 +80,7 @@ static NEVER_INLINED unsigned expand_elementary(parser *p, const elementary *f, 
   p->name_count = names, p->scope = scope, p->depth = depth, p->waiting = waiting;
   p->elementary = inside;
   if (failed) hx__source_fail(&p->s, where, "%s needs more values or names than are left", f->name);
+  if (!failed && f->call != HX__EXPR_CONSTANT) hx__expr_note_call(p->e, f->call, arg, v);
   return failed ? 0 : v;
 }
 

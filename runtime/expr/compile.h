@@ -15,4 +15,7 @@
 /* The thread has entered the canonical floating-point state. HX_INVALID_ARGUMENT with the place of the error. */
 hx_status hx__expr_compile(const hx_kernel_source *source, hx__expr *out);
 
+/* Computes each value that is a whole function at once, for the CPU's steps: the bits of the result are the same. */
+void hx__expr_with_functions(hx__expr *e);
+
 #endif

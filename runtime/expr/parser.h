@@ -59,6 +59,7 @@ typedef struct elementary {
   const char *name, *text;
   unsigned arguments;
   bool floats_only; /* integers are refused; otherwise they are converted, as C's prototypes do */
+  hx__expr_op call; /* the operation of CPUs that computes it at once; HX__EXPR_CONSTANT: there is none */
 } elementary;
 
 /* A word that is a constant. */

@@ -35,6 +35,32 @@ unsigned hx__expr_apply(hx__expr *e, hx__expr_op op, hx_type type, unsigned a, u
   return add(e, v);
 }
 
+void hx__expr_note_call(hx__expr *e, hx__expr_op op, const unsigned *arg, unsigned result) {
+  hx__expr_call c = {.op = (uint8_t)op, .result = (uint16_t)result};
+  bool before = true;
+  for (unsigned i = 0; i < hx__expr_operands(op); i++) {
+    c.arg[i] = (uint16_t)arg[i];
+    before = before && arg[i] < result;
+  }
+  if (before && e->value[result].op >= HX__EXPR_NEGATE_F && e->calls < HX__EXPR_CALLS) e->call[e->calls++] = c;
+}
+
+/* Those of values that are left. */
+static void renumber_calls(hx__expr *e, const bool *used, const uint16_t *number) {
+  const unsigned noted = e->calls;
+  e->calls = 0;
+  for (unsigned i = 0; i < noted; i++) {
+    hx__expr_call c = e->call[i];
+    bool left = used[c.result];
+    for (unsigned k = 0; k < hx__expr_operands((hx__expr_op)c.op); k++) {
+      left = left && used[c.arg[k]];
+      c.arg[k] = number[c.arg[k]];
+    }
+    c.result = number[c.result];
+    if (left) e->call[e->calls++] = c;
+  }
+}
+
 void hx__expr_remove_unused(hx__expr *e) {
   bool used[HX__EXPR_VALUES] = {false};
   uint16_t number[HX__EXPR_VALUES] = {0};
@@ -50,7 +76,19 @@ void hx__expr_remove_unused(hx__expr *e) {
     number[i] = (uint16_t)count;
     e->value[count++] = v;
   }
+  renumber_calls(e, used, number);
   e->result = number[e->result];
   memset(&e->value[count], 0, (e->count - count) * sizeof e->value[0]); /* equal expressions have equal bytes */
   e->count = count;
+}
+
+void hx__expr_with_functions(hx__expr *e) {
+  for (unsigned i = 0; i < e->calls; i++) {
+    const hx__expr_call *const c = &e->call[i];
+    hx__expr_value *const v = &e->value[c->result];
+    *v = (hx__expr_value){.op = c->op, .type = v->type};
+    memcpy(v->arg, c->arg, sizeof v->arg);
+  }
+  e->calls = 0;
+  hx__expr_remove_unused(e);
 }

@@ -73,7 +73,7 @@ static void check_refusal(const char *detail, const char *const texts[3]) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-  static hx__expr e;
+  static hx__expr e, functions;
   static hx__expr_code code;
   char *const all = fuzz_text(data, size);
   char *parameters = strchr(all, '\n'), *text = parameters ? strchr(parameters + 1, '\n') : NULL;
@@ -84,8 +84,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const hx__fpenv was = hx__fpenv_enter();
     if (hx__expr_compile(&source, &e) != HX_OK)
       check_refusal(hx_error_detail(), texts);
-    else if (!hx__expr_code_of(&e, &code))
-      for (hx__isa isa = HX__ISA_SSE2; isa <= HX__ISA_NEON; isa++) check_values(&e, &code, isa);
+    else {
+      functions = e;
+      hx__expr_with_functions(&functions);
+      for (hx__isa isa = HX__ISA_SSE2; isa <= HX__ISA_NEON; isa++) {
+        if (!hx__expr_code_of(&e, &code)) check_values(&e, &code, isa);
+        if (!hx__expr_code_of(&functions, &code)) check_values(&e, &code, isa);
+      }
+    }
     hx__fpenv_leave(was);
   }
   free(all);
