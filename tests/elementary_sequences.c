@@ -57,8 +57,13 @@ float sequence_erf(float x) {
   return with_sign_of(a < 0.94f ? small : 1.0f - sequence_exp(fmaf(g3, c, -0x1.b21af8p-13f)), x);
 }
 
-/* |x| modulo pi/2, its quadrant, and the sine and cosine of what is left. */
-static void sin_cos_of(float x, int *quadrant, float *sine_out, float *cosine_out) {
+/* |x| modulo pi/2: its quadrant, and the sine z + sl and the cosine w + cl of what is left. */
+typedef struct reduced {
+  int k;
+  float z, sl, w, cl;
+} reduced;
+
+static reduced reduce(float x) {
   const float a = fabsf(x);
   const int b = (int)as_int(a);
   const int e = (b >> 23) - 126;
@@ -97,29 +102,106 @@ static void sin_cos_of(float x, int *quadrant, float *sine_out, float *cosine_ou
   const float z = near ? a : y;
   const float zl = near ? 0.0f : y2;
   const float q = z * z;
-  const float sine = z + fmaf(z * q, fmaf(fmaf(-0x1.989da6p-13f, q, 0x1.11054cp-7f), q, -0x1.555540p-3f), zl);
+  const float sl = fmaf(z * q, fmaf(fmaf(-0x1.989da6p-13f, q, 0x1.11054cp-7f), q, -0x1.555540p-3f), zl);
   const float hq = 0.5f * q;
   const float w = 1.0f - hq;
   const float wl = 1.0f - w - hq - fmaf(z, zl, 0.5f * fmaf(z, z, -q));
-  const float cosine = w + fmaf(q * q, fmaf(fmaf(0x1.9963b0p-16f, q, -0x1.6c0a5cp-10f), q, 0x1.555548p-5f), wl);
-  *quadrant = k;
-  *sine_out = sine;
-  *cosine_out = cosine;
+  const float cl = fmaf(q * q, fmaf(fmaf(0x1.9963b0p-16f, q, -0x1.6c0a5cp-10f), q, 0x1.555548p-5f), wl);
+  return (reduced){k, z, sl, w, cl};
+}
+
+static float with_signs(float x, float one, uint32_t sign) {
+  return fabsf(x) < INFINITY ? as_float(as_int(one) ^ sign) : NAN;
 }
 
 float sequence_sin(float x) {
-  int k;
-  float s, c;
-  sin_cos_of(x, &k, &s, &c);
-  const uint32_t sign = (as_int(x) & 0x80000000u) ^ (uint32_t)(k & 2) << 30;
-  return fabsf(x) < INFINITY ? as_float(as_int(k & 1 ? c : s) ^ sign) : NAN;
+  const reduced r = reduce(x);
+  const uint32_t sign = (as_int(x) & 0x80000000u) ^ (uint32_t)(r.k & 2) << 30;
+  return with_signs(x, r.k & 1 ? r.w + r.cl : r.z + r.sl, sign);
 }
 
 float sequence_cos(float x) {
-  int k;
-  float s, c;
-  sin_cos_of(x, &k, &s, &c);
-  return fabsf(x) < INFINITY ? as_float(as_int(k & 1 ? s : c) ^ (uint32_t)((k + 1) & 2) << 30) : NAN;
+  const reduced r = reduce(x);
+  return with_signs(x, r.k & 1 ? r.z + r.sl : r.w + r.cl, (uint32_t)((r.k + 1) & 2) << 30);
+}
+
+float sequence_tan(float x) {
+  const reduced r = reduce(x);
+  const bool odd = r.k & 1;
+  const float n = odd ? r.w : r.z, nl = odd ? r.cl : r.sl, o = odd ? r.z : r.w, ol = odd ? r.sl : r.cl;
+  const float inv = 1.0f / (o + ol), ratio = n * inv;
+  const float tangent = fmaf(fmaf(-ratio, o, n) + fmaf(-ratio, ol, nl), inv, ratio);
+  return with_signs(x, tangent, (as_int(x) & 0x80000000u) ^ (uint32_t)r.k << 31);
+}
+
+/* Of t + tl in [0, 1], less t. */
+static float arc_tangent(float t, float tl) {
+  const float s = t * t;
+  const float q = fmaf(-0x1.ddeb3ep-10f, s, 0x1.69f6b4p-7f);
+  const float q2 = fmaf(fmaf(q, s, -0x1.016902p-5f), s, 0x1.dcc8e2p-5f);
+  const float q3 = fmaf(fmaf(q2, s, -0x1.58c856p-4f), s, 0x1.c0cbc6p-4f);
+  const float q4 = fmaf(fmaf(q3, s, -0x1.242658p-3f), s, 0x1.999268p-3f);
+  const float w = t * s;
+  const float l = fmaf(w, -0x1.555540p-2f, fmaf(w * s, q4, tl * fmaf(-0.5f, s, 1.0f)));
+  return t == 1.0f ? -0x1.b7812ap-3f : l;
+}
+
+float sequence_atan(float x) {
+  const float a = fabsf(x), c = a > 0x1p+60f ? 0x1p+60f : a, inv = 1.0f / c;
+  const bool far = c > 1.0f;
+  const float t = far ? inv : c, low = arc_tangent(t, far ? fmaf(-inv, c, 1.0f) * inv : 0.0f);
+  const float h = 0x1.921fb6p+0f - t, hl = 0x1.921fb6p+0f - h - t;
+  return with_sign_of(far ? h + (hl - low - 0x1.777a5cp-25f) : t + low, x);
+}
+
+/* base + u + ul, where base is a multiple of pi/2 and u not greater. */
+static float turned(float base, float u, float ul) {
+  const float h = base + u;
+  return h + (u - (h - base) + fmaf(base, -0x1.de12cap-26f, ul));
+}
+
+float sequence_atan2(float x, float y) {
+  const float across = fabsf(y), up = fabsf(x);
+  const bool steep = up > across, left = as_int(y) >> 31;
+  const float most = steep ? up : across, least = steep ? across : up;
+  const float scale = most > 0x1p+100f ? 0x1p-64f : most < 0x1p+60f ? 0x1p+64f : 1.0f;
+  const bool ends = most == INFINITY || most == 0.0f;
+  const float d = ends ? 1.0f : most * scale, n = ends ? (least == INFINITY ? 1.0f : 0.0f) : least * scale;
+  const float inv = 1.0f / d, t = n * inv, low = arc_tangent(t, fmaf(-t, d, n) * inv);
+  const float base = steep ? 0x1.921fb6p+0f : left ? 0x1.921fb6p+1f : 0.0f;
+  const float r = steep != left ? turned(base, -t, -low) : turned(base, t, low);
+  return isnan(x) || isnan(y) ? NAN : with_sign_of(r, x);
+}
+
+/* Of a <= 1/2 the arc sine, otherwise that of sqrt((1 - a) / 2), as s + low. */
+static float arc_sine(float a, float *s) {
+  const bool far = a > 0.5f;
+  const float z = far ? fmaf(-0.5f, a, 0.5f) : a * a, root = sqrtf(z);
+  *s = far ? root : a;
+  const float q = fmaf(0x1.59cc5ep-5f, z, 0x1.8bb560p-6f);
+  const float q2 = fmaf(fmaf(q, z, 0x1.748a2ap-5f), z, 0x1.33016ap-4f);
+  const float q3 = fmaf(q2, z, 0x1.5555cap-3f);
+  const float rest = root > 0.0f ? fmaf(-root, root, z) / (root + root) : 0.0f;
+  return fmaf(*s * z, q3, far ? rest : 0.0f);
+}
+
+float sequence_asin(float x) {
+  const float a = fabsf(x);
+  float s;
+  const float low = arc_sine(a, &s);
+  const float t = s + s, h = 0x1.921fb6p+0f - t, hl = 0x1.921fb6p+0f - h - t;
+  const float r = a > 0.5f ? h + (hl - (low + low) - 0x1.777a5cp-25f) : s + low;
+  return a <= 1.0f ? with_sign_of(r, x) : NAN;
+}
+
+float sequence_acos(float x) {
+  const float a = fabsf(x);
+  const bool far = a > 0.5f, minus = x < 0.0f;
+  float s;
+  const float low = arc_sine(a, &s), t = far ? s + s : s, tl = far ? low + low : low;
+  const float base = far ? (minus ? 0x1.921fb6p+1f : 0.0f) : 0x1.921fb6p+0f;
+  const float r = far == minus ? turned(base, -t, -tl) : turned(base, t, tl);
+  return a <= 1.0f ? r : NAN;
 }
 
 /* |x| = 2^k (1 + f). */
@@ -161,6 +243,38 @@ float sequence_log10(float x) {
   const float r = s + h;
   const float low = fmaf(f * f, q5, fmaf(k, 0x1.3509f8p-18f, fmaf(f, -0x1.5b235ep-27f, l)));
   return logarithm(x, r + (h - (r - s) + low));
+}
+
+float sequence_log1p(float x) {
+  const float u = x + 1.0f, v = u - x, c = x - (u - v) + (1.0f - v);
+  const uint32_t b = as_int(u);
+  const int e = shifted(b - 0x3f3504f3u, 23);
+  const float g = as_float(b - ((uint32_t)e << 23)) - 1.0f;
+  const float cs = c * as_float((uint32_t)(e < 127 ? 127 - e : 0) << 23);
+  const float f = g + cs, fl = cs - (f - g), k = (float)e;
+  const float q = fmaf(-0x1.38c974p-4f, f, 0x1.055eaep-3f);
+  const float q2 = fmaf(fmaf(q, f, -0x1.0d8246p-3f), f, 0x1.22d930p-3f);
+  const float q3 = fmaf(fmaf(q2, f, -0x1.54728ap-3f), f, 0x1.99a01cp-3f);
+  const float q4 = fmaf(fmaf(q3, f, -0x1.000226p-2f), f, 0x1.555554p-2f);
+  const float q5 = fmaf(q4, f, -0.5f);
+  const float s = k * 0x1.62e000p-1f, r = s + f;
+  const float low = f - (r - s) + fmaf(f * f, q5, fmaf(k, 0x1.0bfbe8p-15f, fl));
+  if (x == 0.0f) return x;
+  return x > -1.0f ? (x < INFINITY ? r + low : x) : x == -1.0f ? -INFINITY : NAN;
+}
+
+float sequence_expm1(float x) {
+  const float c = x > 89.0f ? 89.0f : x < -20.0f ? -20.0f : x;
+  const float t = fmaf(c, 0x1.715476p+0f, 0x1.8p+23f), n = t - 0x1.8p+23f;
+  const float d = fmaf(n, -0x1.62e400p-1f, c), r = fmaf(n, -0x1.7f7d1cp-20f, d);
+  const float rl = fmaf(n, -0x1.7f7d1cp-20f, d - r);
+  const float q = fmaf(0x1.9e6e7cp-13f, r, 0x1.6d3a44p-10f);
+  const float q2 = fmaf(fmaf(q, r, 0x1.1112dap-7f), r, 0x1.5554f8p-5f);
+  const float q3 = fmaf(fmaf(q2, r, 0x1.555554p-3f), r, 0.5f);
+  const float low = fmaf(r * r, q3, rl), p = as_float((as_int(t) - 0x4b400000u + 126u) << 23);
+  const float m = p - 0.5f, s = fmaf(p, r, m), sl = fmaf(p, r, m - s) + (p - m - 0.5f);
+  const float half = s + fmaf(p, low, sl);
+  return fabsf(x) < 0x1p-25f ? x : half + half;
 }
 
 /* 2^(v + low) */

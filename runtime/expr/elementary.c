@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * exp, log, sin, cos, tanh and erf as texts in the language of user kernels, of an x: each is one fixed sequence of
- * operations that IEEE 754 rounds, so that its bits are the same wherever it is computed. as_int of these texts leaves
- * a NaN as it is, unlike that of users, because what it gives of a NaN is never a part of a result. Polynomials are
- * minimax fits by weighted least squares in double. Errors: tests/expr/elementary_test.c. */
+ * exp, log, sin and others as texts in the language of user kernels, of an x, or of an x and a y: each is one fixed
+ * sequence of operations that IEEE 754 rounds, so that its bits are the same wherever it is computed. as_int of these
+ * texts leaves a NaN as it is, unlike that of users, because what it gives of a NaN is never a part of a result.
+ * Polynomials are minimax fits by weighted least squares in double. Errors: tests/expr/elementary_test.c. */
+#include "runtime/expr/elementary_angles.h"
 #include "runtime/expr/elementary_powers.h"
 #include "runtime/expr/parser.h"
 
@@ -61,64 +62,6 @@
   "float g3 = fmaf(fmaf(g2, c, -0x1.4647b0p-1f), c, -0x1.20ac32p+0f);" \
   "float t = a < 0.94f ? small : 1.0f - expf(fmaf(g3, c, -0x1.b21af8p-13f));" SIGNED
 
-/* |x| = k pi/2 + z + zl, |z| <= 0.82, after Payne and Hanek (ACM SIGNUM Newsletter 18, 1983): d0, d1 and d2 are 96 bits
- * of 2 / pi, those that |x| = m 2^(t - 24) moves to where a product with m is not a multiple of 4. m d0 modulo 2^32, in
- * units of 2^-30, has k in its upper two bits; f (f1 + f2) is below 2^-5. The last binade (top) has twice the m. Then
- * sin and cos of z + zl, of which the result is one. */
-#define REDUCED                                                                                              \
-  "float a = fabsf(x);"                                                                                      \
-  "int b = as_int(a);"                                                                                       \
-  "int e = (b >> 23) - 126;"                                                                                 \
-  "int top = e >> 7;"                                                                                        \
-  "int t = e - top;"                                                                                         \
-  "int m = (b & 0x7fffff | 0x800000) << top;"                                                                \
-  "unsigned b0 = t & 64 ? 0x91054a7fu : 0x00000028u;"                                                        \
-  "unsigned b1 = t & 64 ? 0x09d5f47du : 0xbe60db93u;"                                                        \
-  "unsigned b2 = t & 64 ? 0x4d377036u : 0x91054a7fu;"                                                        \
-  "unsigned b3 = t & 64 ? 0xd8a5664fu : 0x09d5f47du;"                                                        \
-  "unsigned b4 = t & 64 ? 0x10e4107fu : 0x4d377036u;"                                                        \
-  "unsigned c0 = t & 32 ? b1 : b0;"                                                                          \
-  "unsigned c1 = t & 32 ? b2 : b1;"                                                                          \
-  "unsigned c2 = t & 32 ? b3 : b2;"                                                                          \
-  "unsigned c3 = t & 32 ? b4 : b3;"                                                                          \
-  "unsigned d0 = c0 << t | c1 >> 1 >> ~t;"                                                                   \
-  "unsigned d1 = c1 << t | c2 >> 1 >> ~t;"                                                                   \
-  "unsigned d2 = c2 << t | c3 >> 1 >> ~t;"                                                                   \
-  "unsigned h = (unsigned)m * d0;"                                                                           \
-  "float f = (float)m;"                                                                                      \
-  "float f1 = (float)(int)(d1 >> 8) * 0x1p-54f;"                                                             \
-  "float f2 = (float)(int)((d1 & 255u) << 16 | d2 >> 16) * 0x1p-78f;"                                        \
-  "float p = f * f1;"                                                                                        \
-  "float low = fmaf(f, f2, fmaf(f, f1, -p));"                                                                \
-  "int i = (int)(h << 2) >> 2;"                                                                              \
-  "float g = (float)i;"                                                                                      \
-  "float u = g * 0x1p-30f;"                                                                                  \
-  "float s = u + p;"                                                                                         \
-  "float v = s - u;"                                                                                         \
-  "float rest = fmaf((float)(i - (int)g), 0x1p-30f, low) + (u - (s - v) + (p - v));"                         \
-  "float r = s + rest;"                                                                                      \
-  "float y = r * 0x1.921fb6p+0f;"                                                                            \
-  "float y2 = fmaf(rest - (r - s), 0x1.921fb6p+0f, fmaf(r, -0x1.777a5cp-25f, fmaf(r, 0x1.921fb6p+0f, -y)));" \
-  "int near = a < 0.78f;"                                                                                    \
-  "int k = near ? 0 : (int)(h + 0x20000000u >> 30);"                                                         \
-  "float z = near ? a : y;"                                                                                  \
-  "float zl = near ? 0.0f : y2;"                                                                             \
-  "float q = z * z;"                                                                                         \
-  "float sine = z + fmaf(z * q, fmaf(fmaf(-0x1.989da6p-13f, q, 0x1.11054cp-7f), q, -0x1.555540p-3f), zl);"   \
-  "float hq = 0.5f * q;"                                                                                     \
-  "float w = 1.0f - hq;"                                                                                     \
-  "float wl = 1.0f - w - hq - fmaf(z, zl, 0.5f * fmaf(z, z, -q));"                                           \
-  "float cosine = w + fmaf(q * q, fmaf(fmaf(0x1.9963b0p-16f, q, -0x1.6c0a5cp-10f), q, 0x1.555548p-5f), wl);"
-
-#define SIN                            \
-  REDUCED                              \
-  "float one = k & 1 ? cosine : sine;" \
-  "a < 1.0f / 0.0f ? as_float(as_int(one) ^ as_int(x) & 0x80000000 ^ (k & 2) << 30) : 0.0f / 0.0f"
-#define COS                            \
-  REDUCED                              \
-  "float one = k & 1 ? sine : cosine;" \
-  "a < 1.0f / 0.0f ? as_float(as_int(one) ^ (k + 1 & 2) << 30) : 0.0f / 0.0f"
-
 /* What needs the bits of a float has those of the canonical NaN of every NaN, because which one a CPU or a device has
  * is left open. */
 #define AS_INT "x == x ? as_int(x) : 0x7fc00000"
@@ -134,6 +77,13 @@ static const elementary functions[] = {
     {"logf", LOG, 1, false, HX__EXPR_CONSTANT},
     {"sinf", SIN, 1, false, HX__EXPR_CONSTANT},
     {"cosf", COS, 1, false, HX__EXPR_CONSTANT},
+    {"tanf", TAN, 1, false, HX__EXPR_CONSTANT},
+    {"asinf", ASIN, 1, false, HX__EXPR_CONSTANT},
+    {"acosf", ACOS, 1, false, HX__EXPR_CONSTANT},
+    {"atanf", ATAN, 1, false, HX__EXPR_CONSTANT},
+    {"atan2f", ATAN2, 2, false, HX__EXPR_CONSTANT},
+    {"expm1f", EXPM1, 1, false, HX__EXPR_CONSTANT},
+    {"log1pf", LOG1P, 1, false, HX__EXPR_CONSTANT},
     {"exp2f", EXP2, 1, false, HX__EXPR_CONSTANT},
     {"log2f", LOG2, 1, false, HX__EXPR_CONSTANT},
     {"log10f", LOG10, 1, false, HX__EXPR_CONSTANT},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The texts of exp2f, log2f, log10f and powf (elementary.c); private to it. */
+ * The texts of exp2f, log2f, log10f, powf, expm1f and log1pf (elementary.c); private to it. */
 #ifndef HX_EXPR_ELEMENTARY_POWERS_H
 #define HX_EXPR_ELEMENTARY_POWERS_H
 
@@ -99,5 +99,48 @@
   "int sign = whole && truncf(half) != half ? as_int(x) & 0x80000000 : 0;"                                \
   "int none = x < 0.0f && a < INFINITY && !whole;"                                                        \
   "x == 1.0f || y == 0.0f ? 1.0f : none ? NAN : as_float(as_int(power) | sign)"
+
+/* x = n ln 2 + r + rl: 2^n (r + low) + (2^n - 1), whose first sum has two floats. Half of it is computed, because 2^n
+ * may be too large. A small x is the result, with the sign of a zero. */
+#define EXPM1                                                       \
+  "float c = x > 89.0f ? 89.0f : x < -20.0f ? -20.0f : x;"          \
+  "float t = fmaf(c, 0x1.715476p+0f, 0x1.8p+23f);"                  \
+  "float n = t - 0x1.8p+23f;"                                       \
+  "int i = as_int(t) - 0x4b400000;"                                 \
+  "float d = fmaf(n, -0x1.62e400p-1f, c);"                          \
+  "float r = fmaf(n, -0x1.7f7d1cp-20f, d);"                         \
+  "float rl = fmaf(n, -0x1.7f7d1cp-20f, d - r);"                    \
+  "float q = fmaf(0x1.9e6e7cp-13f, r, 0x1.6d3a44p-10f);"            \
+  "float q2 = fmaf(fmaf(q, r, 0x1.1112dap-7f), r, 0x1.5554f8p-5f);" \
+  "float q3 = fmaf(fmaf(q2, r, 0x1.555554p-3f), r, 0.5f);"          \
+  "float low = fmaf(r * r, q3, rl);"                                \
+  "float p = as_float((i + 126) << 23);"                            \
+  "float m = p - 0.5f;"                                             \
+  "float s = fmaf(p, r, m);"                                        \
+  "float sl = fmaf(p, r, m - s) + (p - m - 0.5f);"                  \
+  "float half = s + fmaf(p, low, sl);"                              \
+  "fabsf(x) < 0x1p-25f ? x : half + half"
+
+/* x + 1 = u + c exactly, and u = 2^k (1 + g), of which f + fl is 1 + g with what c adds less 1. */
+#define LOG1P                                                                \
+  "float u = x + 1.0f;"                                                      \
+  "float v = u - x;"                                                         \
+  "float c = x - (u - v) + (1.0f - v);"                                      \
+  "int b = as_int(u);"                                                       \
+  "int e = (b - 0x3f3504f3) >> 23;"                                          \
+  "float g = as_float(b - (e << 23)) - 1.0f;"                                \
+  "float cs = c * as_float(max(127 - e, 0) << 23);"                          \
+  "float f = g + cs;"                                                        \
+  "float fl = cs - (f - g);"                                                 \
+  "float k = (float)e;"                                                      \
+  "float q = fmaf(-0x1.38c974p-4f, f, 0x1.055eaep-3f);"                      \
+  "float q2 = fmaf(fmaf(q, f, -0x1.0d8246p-3f), f, 0x1.22d930p-3f);"         \
+  "float q3 = fmaf(fmaf(q2, f, -0x1.54728ap-3f), f, 0x1.99a01cp-3f);"        \
+  "float q4 = fmaf(fmaf(q3, f, -0x1.000226p-2f), f, 0x1.555554p-2f);"        \
+  "float q5 = fmaf(q4, f, -0.5f);"                                           \
+  "float s = k * 0x1.62e000p-1f;"                                            \
+  "float r = s + f;"                                                         \
+  "float low = f - (r - s) + fmaf(f * f, q5, fmaf(k, 0x1.0bfbe8p-15f, fl));" \
+  "x > -1.0f ? (x < INFINITY ? (x == 0.0f ? x : r + low) : x) : x == -1.0f ? -INFINITY : NAN"
 
 #endif

@@ -37,6 +37,13 @@ static const row rows[] = {
     {"exp2f(x)", sequence_exp2, exp2, -151, 129, 1.0, NULL, NULL, 0, 0},
     {"log2f(x)", sequence_log2, log2, 0, 4, 1.0, NULL, NULL, 0, 0},
     {"log10f(x)", sequence_log10, log10, 0, 4, 1.0, NULL, NULL, 0, 0},
+    {"expm1f(x)", sequence_expm1, expm1, -20, 90, 1.0, NULL, NULL, 0, 0},
+    {"log1pf(x)", sequence_log1p, log1p, -1, 4, 1.0, NULL, NULL, 0, 0},
+    {"tanf(x)", sequence_tan, tan, -1000, 1000, 1.7, NULL, NULL, 0, 0},
+    {"asinf(x)", sequence_asin, asin, -1, 1, 1.0, NULL, NULL, 0, 0},
+    {"acosf(x)", sequence_acos, acos, -1, 1, 1.0, NULL, NULL, 0, 0},
+    {"atanf(x)", sequence_atan, atan, -4, 4, 1.1, NULL, NULL, 0, 0},
+    {"atan2f(x, y)", NULL, NULL, -2, 2, 1.1, sequence_atan2, atan2, -2, 2},
     {"powf(x, y)", NULL, NULL, 0, 3, 1.0, sequence_pow, pow, -150, 150},
 };
 
