@@ -74,4 +74,65 @@ EXPR_FUNCTION v_u32 expr_POW_F(v_u32 x_bits, v_u32 y_bits) {
   return v_chosen(one, (v_u32)F_VECTOR(1.0f), result);
 }
 
+/* |x| modulo pi/2: its quadrant, and the sine z + sl and the cosine w + cl of what is left. */
+typedef struct reduced {
+  v_u32 k;
+  v_f32 z, sl, w, cl;
+} reduced;
+
+#define F_OF_BITS(bits) __builtin_convertvector((v_i32)(bits), v_f32)
+
+INLINED reduced f_reduced(v_u32 x) {
+  const v_u32 b = x & ~F_SIGN, e = (b >> 23) - 126u, top = (v_u32)((v_i32)e >> 7), t = e - top;
+  const v_u32 m = ((b & 0x7fffffu) | 0x800000u) << (top & 31u), last = t & 31u, rest_bits = ~t & 31u;
+  const v_u32 far = U_MASK(t & 64u, !=, v_broadcast(0)), odd = U_MASK(t & 32u, !=, v_broadcast(0));
+  const v_u32 b0 = v_chosen(far, v_broadcast(0x91054a7fu), v_broadcast(0x00000028u));
+  const v_u32 b1 = v_chosen(far, v_broadcast(0x09d5f47du), v_broadcast(0xbe60db93u));
+  const v_u32 b2 = v_chosen(far, v_broadcast(0x4d377036u), v_broadcast(0x91054a7fu));
+  const v_u32 b3 = v_chosen(far, v_broadcast(0xd8a5664fu), v_broadcast(0x09d5f47du));
+  const v_u32 b4 = v_chosen(far, v_broadcast(0x10e4107fu), v_broadcast(0x4d377036u));
+  const v_u32 c0 = v_chosen(odd, b1, b0), c1 = v_chosen(odd, b2, b1);
+  const v_u32 c2 = v_chosen(odd, b3, b2), c3 = v_chosen(odd, b4, b3);
+  const v_u32 d0 = (c0 << last) | (c1 >> 1 >> rest_bits), d1 = (c1 << last) | (c2 >> 1 >> rest_bits);
+  const v_u32 d2 = (c2 << last) | (c3 >> 1 >> rest_bits), h = m * d0, i = (v_u32)((v_i32)(h << 2) >> 2);
+  const v_f32 f = F_OF_BITS(m), f1 = F_OF_BITS(d1 >> 8) * 0x1p-54f;
+  const v_f32 f2 = F_OF_BITS((d1 & 255u) << 16 | d2 >> 16) * 0x1p-78f;
+  const v_f32 p = f * f1, low = f_fma(f, f2, f_fma(f, f1, -p)), g = F_OF_BITS(i), u = g * 0x1p-30f;
+  const v_f32 s = u + p, v = s - u, gap = F_OF_BITS(i - expr_TO_I32((v_u32)g));
+  const v_f32 rest = f_fma(gap, F_VECTOR(0x1p-30f), low) + (u - (s - v) + (p - v)), r = s + rest;
+  const v_f32 y = r * 0x1.921fb6p+0f, half_pi = F_VECTOR(0x1.921fb6p+0f);
+  const v_f32 y2 = f_fma(rest - (r - s), half_pi, f_fma(r, F_VECTOR(-0x1.777a5cp-25f), f_fma(r, half_pi, -y)));
+  const v_u32 near = F_MASK(b, <, F_VECTOR(0.78f));
+  const v_f32 z = f_chosen(near, (v_f32)b, y), zl = (v_f32)(~near & (v_u32)y2), q = z * z, hq = 0.5f * q, w = 1.0f - hq;
+  const v_f32 sine = F_STEP(F_STEP(F_VECTOR(-0x1.989da6p-13f), q, 0x1.11054cp-7f), q, -0x1.555540p-3f);
+  const v_f32 wl = 1.0f - w - hq - f_fma(z, zl, 0.5f * f_fma(z, z, -q));
+  const v_f32 cosine = F_STEP(F_STEP(F_VECTOR(0x1.9963b0p-16f), q, -0x1.6c0a5cp-10f), q, 0x1.555548p-5f);
+  return (reduced){~near & ((h + 0x20000000u) >> 30), z, f_fma(z * q, sine, zl), w, f_fma(q * q, cosine, wl)};
+}
+
+/* A NaN for infinities. */
+INLINED v_u32 f_with_signs(v_u32 x, v_f32 one, v_u32 sign) {
+  const v_u32 finite = F_MASK(x & ~F_SIGN, <, F_VECTOR(INFINITY));
+  return v_chosen(finite, (v_u32)one ^ sign, v_broadcast(F_QUIET_NAN));
+}
+INLINED v_u32 f_is_odd(v_u32 k) { return U_MASK(k & 1u, !=, v_broadcast(0)); }
+
+EXPR_FUNCTION v_u32 expr_SIN_F(v_u32 x) {
+  const reduced r = f_reduced(x);
+  return f_with_signs(x, f_chosen(f_is_odd(r.k), r.w + r.cl, r.z + r.sl), (x & F_SIGN) ^ (r.k & 2u) << 30);
+}
+EXPR_FUNCTION v_u32 expr_COS_F(v_u32 x) {
+  const reduced r = f_reduced(x);
+  return f_with_signs(x, f_chosen(f_is_odd(r.k), r.z + r.sl, r.w + r.cl), ((r.k + 1u) & 2u) << 30);
+}
+EXPR_FUNCTION v_u32 expr_TAN_F(v_u32 x) {
+  const reduced r = f_reduced(x);
+  const v_u32 odd = f_is_odd(r.k);
+  const v_f32 n = f_chosen(odd, r.w, r.z), nl = f_chosen(odd, r.cl, r.sl);
+  const v_f32 o = f_chosen(odd, r.z, r.w), ol = f_chosen(odd, r.sl, r.cl);
+  const v_f32 inv = 1.0f / (o + ol), ratio = n * inv;
+  const v_f32 tangent = f_fma(f_fma(-ratio, o, n) + f_fma(-ratio, ol, nl), inv, ratio);
+  return f_with_signs(x, tangent, (x & F_SIGN) ^ r.k << 31);
+}
+
 #endif

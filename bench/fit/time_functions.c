@@ -15,18 +15,26 @@
 
 typedef void loop(const float *restrict x, const float *restrict y, float *restrict out);
 
-#define ROWS(X)                 \
-  X(expf, expf(x), -20, 20)     \
-  X(exp2f, exp2f(x), -20, 20)   \
-  X(logf, logf(x), 0, 20)       \
-  X(log2f, log2f(x), 0, 20)     \
-  X(log10f, log10f(x), 0, 20)   \
-  X(powf, powf(x, y), 0, 20)    \
-  X(gamma, powf(x, 2.2f), 0, 1) \
-  X(sinf, sinf(x), -20, 20)     \
-  X(cosf, cosf(x), -20, 20)     \
-  X(tanhf, tanhf(x), -2, 2)     \
-  X(erff, erff(x), -2, 2)
+#define ROWS(X)                  \
+  X(expf, expf(x), -20, 20)      \
+  X(exp2f, exp2f(x), -20, 20)    \
+  X(expm1f, expm1f(x), -2, 2)    \
+  X(logf, logf(x), 0, 20)        \
+  X(log2f, log2f(x), 0, 20)      \
+  X(log10f, log10f(x), 0, 20)    \
+  X(log1pf, log1pf(x), 0, 20)    \
+  X(powf, powf(x, y), 0, 20)     \
+  X(gamma, powf(x, 2.2f), 0, 1)  \
+  X(sinf, sinf(x), -20, 20)      \
+  X(cosf, cosf(x), -20, 20)      \
+  X(tanf, tanf(x), -20, 20)      \
+  X(asinf, asinf(x), -1, 1)      \
+  X(acosf, acosf(x), -1, 1)      \
+  X(atanf, atanf(x), -2, 2)      \
+  X(atan2f, atan2f(x, y), -3, 3) \
+  X(tanhf, tanhf(x), -2, 2)      \
+  X(erff, erff(x), -2, 2)        \
+  X(roundf, roundf(x), -20, 20)
 
 #define LOOP(name, expression, least, most)                                                                          \
   static __attribute__((noinline, optimize("O3"))) void loop_##name(const float *restrict xs,                        \

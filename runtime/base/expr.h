@@ -69,7 +69,10 @@
   X(EQUAL_I, 2, I32, I32)       \
   X(DIFFER_I, 2, I32, I32)      \
   X(SELECT, 3, ANY, ANY)        \
-  X(POW_F, 2, F32, F32)
+  X(POW_F, 2, F32, F32)         \
+  X(SIN_F, 1, F32, F32)         \
+  X(COS_F, 1, F32, F32)         \
+  X(TAN_F, 1, F32, F32)
 
 #define HX__EXPR_ENUMERATOR(name, operands, from, to) HX__EXPR_##name,
 typedef enum hx__expr_op {

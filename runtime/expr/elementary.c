@@ -75,9 +75,9 @@
 static const elementary functions[] = {
     {"expf", EXP, 1, false, HX__EXPR_CONSTANT},
     {"logf", LOG, 1, false, HX__EXPR_CONSTANT},
-    {"sinf", SIN, 1, false, HX__EXPR_CONSTANT},
-    {"cosf", COS, 1, false, HX__EXPR_CONSTANT},
-    {"tanf", TAN, 1, false, HX__EXPR_CONSTANT},
+    {"sinf", SIN, 1, false, HX__EXPR_SIN_F},
+    {"cosf", COS, 1, false, HX__EXPR_COS_F},
+    {"tanf", TAN, 1, false, HX__EXPR_TAN_F},
     {"asinf", ASIN, 1, false, HX__EXPR_CONSTANT},
     {"acosf", ACOS, 1, false, HX__EXPR_CONSTANT},
     {"atanf", ATAN, 1, false, HX__EXPR_CONSTANT},

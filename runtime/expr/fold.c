@@ -103,7 +103,10 @@ uint32_t hx__expr_fold(hx__expr_op op, uint32_t x, uint32_t y, uint32_t z) {
     CASE(EQUAL_I, x == y);
     CASE(DIFFER_I, x != y);
     CASE(SELECT, x ? y : z);
-    case HX__EXPR_POW_F: /* the compiler does not make it */
+    case HX__EXPR_POW_F: /* the compiler does not make these four */
+    case HX__EXPR_SIN_F:
+    case HX__EXPR_COS_F:
+    case HX__EXPR_TAN_F:
     case HX__EXPR_CONSTANT:
     case HX__EXPR_INPUT:
     case HX__EXPR_ROW:
