@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * User kernels as objects. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "cpu/cpu.h"
 #include "runtime/api/caller.h"
@@ -34,11 +33,17 @@ static unsigned effort_of(const hx__expr_code *code) {
   return effort;
 }
 
-/* *functions: memory for a copy. */
-static const char *code_of(const hx__expr *e, hx__expr *functions, hx__expr_code *out) {
-  memcpy(functions, e, sizeof *functions);
+/* *functions: memory for a copy of the expression. */
+static hx_status compile(const hx_kernel_source *source, hx_kernel *k, hx__expr *functions) {
+  const hx_status s = hx__expr_compile(source, &k->expr);
+  if (s != HX_OK) return s;
+  *functions = k->expr;
   hx__expr_with_functions(functions);
-  return hx__expr_code_of(functions, out);
+  const char *const exceeded = hx__expr_code_of(functions, &k->code);
+  if (exceeded) return fail_on_limit(&k->code, exceeded);
+  k->effort = effort_of(&k->code);
+  k->hash = hx__expr_hash(&k->expr);
+  return HX_OK;
 }
 
 hx_status hx_compile(hx_context *hx, const hx_kernel_source *source, hx_kernel **out) {
@@ -50,16 +55,12 @@ hx_status hx_compile(hx_context *hx, const hx_kernel_source *source, hx_kernel *
   if (s != HX_OK) return s;
   hx_kernel *const k = malloc(sizeof *k);
   hx__expr *const functions = malloc(sizeof *functions);
-  s = k && functions ? hx__expr_compile(source, &k->expr) : hx__fail(HX_OUT_OF_MEMORY, "no memory for a kernel");
-  const char *const exceeded = s == HX_OK ? code_of(&k->expr, functions, &k->code) : NULL;
+  s = k && functions ? compile(source, k, functions) : hx__fail(HX_OUT_OF_MEMORY, "no memory for a kernel");
   free(functions);
-  if (exceeded) s = fail_on_limit(&k->code, exceeded);
   if (s != HX_OK) {
     free(k);
     return s;
   }
-  k->effort = effort_of(&k->code);
-  k->hash = hx__expr_hash(&k->expr);
   *out = k;
   return HX_OK;
 }

@@ -44,6 +44,15 @@ class Maps(unittest.TestCase):
             self.equal(unsigned.map(u, p=2**32 - 1), (u * U32(2**32 - 1)) >> U32(1))
             self.equal(mixed.map(u, floats(rng(), n)), u.astype(F32) * floats(rng(), n))
 
+    def test_functions(self):
+        x = np.array([0.25, -2, 0, np.inf, np.nan], np.float32)
+        powers = hx.Kernel("powf(x, y)", "float x", "float y")
+        self.assertEqual(powers.map(x, y=3).tobytes(), (x * x * x).tobytes())
+        signs = hx.Kernel("isnan(x) ? -1 : signbit(x)", "float x")
+        self.assertEqual(signs.map(x).tolist(), [0, 1, 0, 0, -1])
+        bits = hx.Kernel("as_uint(x) >> 23", "float x")
+        self.assertEqual(bits.map(x).tolist(), (x.view(np.uint32) >> 23).tolist())
+
     def test_shapes_and_strides(self):
         k = hx.Kernel("x - y", inputs="float x, float y")
         x, y = floats(rng(), (37, 50)), floats(rng(), (50, 37))
