@@ -42,6 +42,8 @@ void hx__expr_note_call(hx__expr *e, hx__expr_op op, const unsigned *arg, unsign
     c.arg[i] = (uint16_t)arg[i];
     before = before && arg[i] < result;
   }
+  for (unsigned i = 0; i < e->calls; i++)
+    if (e->call[i].result == c.result && !memcmp(e->call[i].arg, c.arg, sizeof c.arg)) return;
   if (before && e->value[result].op >= HX__EXPR_NEGATE_F && e->calls < HX__EXPR_CALLS) e->call[e->calls++] = c;
 }
 

@@ -13,7 +13,8 @@ unsigned hx__expr_constant(hx__expr *e, hx_type type, uint32_t bits);
 unsigned hx__expr_leaf(hx__expr *e, hx__expr_op op, hx_type type, unsigned index);
 unsigned hx__expr_apply(hx__expr *e, hx__expr_op op, hx_type type, unsigned a, unsigned b, unsigned c);
 
-/* Notes that a value is a function of others. Nothing is noted of what has become a constant or one of its operands. */
+/* Notes that a value is a function of others, once for each. Nothing is noted of what has become a constant or one of
+ * its operands. */
 void hx__expr_note_call(hx__expr *e, hx__expr_op op, const unsigned *arg, unsigned result);
 
 /* Removes the values that the result does not need. */

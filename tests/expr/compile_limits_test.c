@@ -73,6 +73,9 @@ static void check_limits(void) {
   /* Each is one step; as operations they would be some 600. */
   check_limit(strdup("powf(x, x + 1) + powf(x + 1, x) * powf(x + 2, x)"), NULL);
   check_limit(strdup("expf(x) * powf(x, 2.2f) + sinf(x)"), NULL);
+  /* The same call many times counts once among those that are one step. */
+  check_limit(repeated("powf(x + 1, x) * powf(x + 2, x)", " + powf(x, x + 1)", 1, ""), NULL);
+  check_limit(repeated("", "powf(x, x + 1) + ", 16, "powf(x + 1, x) * powf(x + 2, x)"), NULL);
   check_limit(quotients_used_twice(15), NULL);
   check_limit(quotients_used_twice(16),
               "needs more than 16 intermediate results at the same time: cut it into two maps");
