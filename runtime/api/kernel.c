@@ -33,14 +33,17 @@ static unsigned effort_of(const hx__expr_code *code) {
   return effort;
 }
 
-/* *functions: memory for a copy of the expression. */
+/* *functions: memory for a copy of the expression. With whole functions it needs fewer steps, but these may be in an
+ * order that needs more intermediate results; what does not fit in that way is computed by its other operations. */
 static hx_status compile(const hx_kernel_source *source, hx_kernel *k, hx__expr *functions) {
   const hx_status s = hx__expr_compile(source, &k->expr);
   if (s != HX_OK) return s;
   *functions = k->expr;
   hx__expr_with_functions(functions);
-  const char *const exceeded = hx__expr_code_of(functions, &k->code);
-  if (exceeded) return fail_on_limit(&k->code, exceeded);
+  if (hx__expr_code_of(functions, &k->code) && hx__expr_code_of(&k->expr, &k->code)) {
+    const char *const exceeded = hx__expr_code_of(functions, &k->code);
+    return fail_on_limit(&k->code, exceeded);
+  }
   k->effort = effort_of(&k->code);
   k->hash = hx__expr_hash(&k->expr);
   return HX_OK;

@@ -43,6 +43,22 @@ static char *quotients_used_twice(int count) {
   return strdup(text);
 }
 
+/* One that fits into the intermediate results only as operations: with cosf as one step they have another order. */
+static const char waits[] =
+    "float v0 = cosf(x); float v1 = cosf(v0); float v2 = v1 + v0; float v3 = v2 * v0; float v4 = v3 - x; "
+    "float v5 = v1 / v4; float v6 = v5 - v0; float v7 = y * v0; float v8 = y + v2; float v9 = v5 * v8; "
+    "float v10 = v6 - v0; float v11 = v9 * v7; float v12 = v9 / v8; float v14 = v10 * v11; "
+    "float v15 = y * v2; float v16 = v14 + x; float v17 = v12 / v3; float v18 = v9 * v16; "
+    "float v19 = v14 * v14; float v20 = v15 - v19; float v21 = x * v12; float v23 = v17 * v9; "
+    "v0 - v1 * v3 + v4 * v5 + v6 * v7 * v8 * v10 - v11 - x * v16 * v17 * v18 + v20 * v21 + v23";
+
+static void check_waits(void) {
+  const hx_kernel_source source = {.text = waits, .inputs = "float x, float y"};
+  hx_kernel *k;
+  CHECK_OK(hx_compile(hx, &source, &k));
+  hx_kernel_free(k);
+}
+
 static void check_limits(void) {
   check_limit(repeated("x", "                ", 1000, ""), NULL);
   check_limit(repeated("x", "                ", 1024, ""), "text 1:1: 16385 bytes, and 16384 is the limit");
@@ -88,6 +104,7 @@ static void check_limits(void) {
 int main(void) {
   hx = open_or_exit(NULL);
   check_limits();
+  check_waits();
   hx_close(hx);
   return checks_end("compile_limits_test");
 }
