@@ -6,8 +6,7 @@
 /* |x| = k pi/2 + z + zl, |z| <= 0.82, after Payne and Hanek (ACM SIGNUM Newsletter 18, 1983): d0, d1 and d2 are 96 bits
  * of 2 / pi, those that |x| = m 2^(t - 24) moves to where a product with m is not a multiple of 4. m d0 modulo 2^32, in
  * units of 2^-30, has k in its upper two bits; f (f1 + f2) is below 2^-5. The last binade (top) has twice the m. Then
- * the sine z + sl and the cosine w + cl of
- * z + zl, of which the result is one, or their quotient. */
+ * the sine z + sl and the cosine w + cl of z + zl, of which the result is one, or their quotient. */
 #define REDUCED                                                                                              \
   "float a = fabsf(x);"                                                                                      \
   "int b = as_int(a);"                                                                                       \
