@@ -151,9 +151,9 @@ bool hxpy_dense(const Py_buffer *v) {
 bool hxpy_flat(const Py_buffer *v, const int *axes, int count, Py_ssize_t *stride) {
   Py_ssize_t inner = 0, expected = 0; /* bytes; 0: no axis of more than one element was seen */
   *stride = 1;
+  if (v->len == 0) return true; /* whatever the strides are: those before an axis of 0 may be 0 */
   for (int i = count; i-- > 0;) {
     int axis = axes ? axes[i] : i;
-    if (v->shape[axis] == 0) return *stride = 1, true;
     if (v->shape[axis] == 1) continue;
     if (v->strides[axis] <= 0 || (inner && v->strides[axis] != expected)) return false;
     if (!inner) inner = v->strides[axis], *stride = inner / ELEMENT;

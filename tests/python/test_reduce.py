@@ -238,6 +238,19 @@ class Axis(unittest.TestCase):
             self.assertTrue(same(got, wanted), (name, axis))
             self.assertLess(peak, a.nbytes / 8, (name, axis))
 
+    def test_no_element_along_axes_that_are_apart(self):
+        for name in NAMES[:2] + NAMES[4:]:
+            for shape in ((3, 0, 5), (3, 0, 5, 2), (0, 0, 1)):
+                result = getattr(hx, name)(np.zeros(shape, np.float32), (0, 2))
+                self.assertEqual(result.shape, (0,) + shape[3:])
+            for shape, axes in (((3, 2, 0), (0, 2)), ((0, 2, 3, 4), (0, 1, 3))):
+                a = np.zeros(shape, np.float32)
+                if name in CHOICES:
+                    with self.assertRaises(hx.InvalidArgument):
+                        getattr(hx, name)(a, axes)
+                else:
+                    self.assertTrue(same(getattr(hx, name)(a, axes), along(name, a, axes)))
+
     def test_the_same_bits_as_one_line_alone(self):
         a = values(rng(), np.float32, (5, 9000))
         rows = hx.sum(a, axis=1)
