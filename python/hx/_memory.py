@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import operator
 import sys
-from typing import Any, List, Optional, Sequence, SupportsIndex, Union
+from typing import Any, List, Optional, Sequence, SupportsIndex, Union, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -32,8 +32,9 @@ def empty(shape: Shape, dtype: DTypeLike = np.float32, *, context: Optional[Cont
     dt = np.dtype(dtype)
     if dt.hasobject:
         raise TypeError(f"dtype is {dt}; memory of devices holds no Python objects")
-    try:
-        extents = tuple(map(operator.index, (shape,) if isinstance(shape, SupportsIndex) else shape))
+    try:  # an array has __index__ whatever its shape is
+        one = isinstance(shape, SupportsIndex) and np.ndim(shape) == 0
+        extents = tuple(map(operator.index, cast(Sequence[SupportsIndex], (shape,) if one else shape)))
     except TypeError:
         raise TypeError(f"shape is {shape!r}; it is an integer, or a sequence of integers") from None
     count = dt.itemsize

@@ -110,6 +110,8 @@ class Arrays(unittest.TestCase):
         self.assertEqual(hx.empty(7).shape, (7,))
         self.assertEqual(hx.empty((0, 3)).shape, (0, 3))
         self.assertEqual(hx.zeros(()).shape, ())
+        for shape in ([2, np.int64(3)], np.array([2, 3]), np.array([4]), np.array(4), np.uint8(4)):
+            self.assertEqual(hx.empty(shape).shape, np.empty(shape).shape)
 
     def test_memory_outlives_the_context(self):
         c = hx.Context(devices="cpu")
