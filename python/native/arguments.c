@@ -47,7 +47,7 @@ bool hxpy_share(PyObject *value, float *share) {
   *share = -1.0f;
   if (!value) return true;
   double number = PyFloat_AsDouble(value);
-  if (number == -1.0 && PyErr_ExceptionMatches(PyExc_TypeError)) {
+  if (number == -1.0 && PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_TypeError)) {
     PyObject *what = hxpy_described(value);
     if (what) PyErr_Format(PyExc_TypeError, "gpu_share is %U; it is a fraction from 0 to 1", what);
     Py_XDECREF(what);

@@ -61,7 +61,12 @@ static bool to_value(const hxpy_declared *d, PyObject *object, hx_value *value) 
   }
   const bool is_number = PyFloat_Check(object) || PyLong_Check(object);
   PyObject *what = is_number ? PyObject_Repr(object) : hxpy_described(object);
-  if (what) hxpy_refuse("%s is %U; it does not fit its type", d->text, what);
+  if (what) {
+    hxpy_refuse("%s is %U; it does not fit its type", d->text, what);
+  } else if (PyErr_ExceptionMatches(PyExc_ValueError)) { /* Python makes no text of thousands of digits */
+    PyErr_Clear();
+    hxpy_refuse("%s does not fit its type", d->text);
+  }
   Py_XDECREF(what);
   return false;
 }

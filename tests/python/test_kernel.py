@@ -272,6 +272,8 @@ class Maps(unittest.TestCase):
             (hx.InvalidArgument, lambda: k.map(x, x, a=1, b=2**31), "b is 2147483648"),
             (hx.InvalidArgument, lambda: k.map(x, x, a=1, b=-(2**31) - 1), "b is -2147483649"),
             (hx.InvalidArgument, lambda: k.map(x, x, a=1, b=2**70), "b is 1180591620717411303424"),
+            (hx.InvalidArgument, lambda: k.map(x, x, a=1, b=10**5000), "^b does not fit its type"),
+            (hx.InvalidArgument, lambda: k.map(x, x, a=-(10**5000), b=1), "^a does not fit its type"),
             (hx.InvalidArgument, lambda: k.map(x, x, a=1, b=0.5), "b is 0.5"),
             (hx.InvalidArgument, lambda: k.map(x, x, a=x, b=1), "a is ndarray; it does not fit"),
             (hx.InvalidArgument, lambda: k.map(x, x, a=None, b=1), "a is NoneType; it does not fit"),
