@@ -17,7 +17,7 @@
 #define GEMM_BAND_LEAST ((size_t)16)     /* rows; with fewer, chains would be stored too often */
 #define GEMM_BAND_COLUMNS ((size_t)1024) /* of a block of bands: 4 KiB, a page */
 #define GEMM_BANDED_ROWS ((size_t)32)    /* of C, at most: with more, threads that share B packed are faster */
-#define GEMM_BANDED_LEAST (HX__V_BYTES == 64 ? GEMM_MR : (size_t)4) /* of C, fewer than that, if rows share no sets */
+#define GEMM_BANDED_LEAST (HX__V_BYTES == 64 ? GEMM_MR : (size_t)4) /* of C, more than that, if rows share no sets */
 #define GEMM_ROWS_SHARED ((size_t)8) /* of C, at most, if B has no bands: rows of B are read one after the other */
 
 /* Whether rows that are so many floats apart share sets of L1 and L2. */
