@@ -92,14 +92,15 @@ static void wide_shape(hx__gemm *g) {
   if (random_below(3)) g->a_rs = g->k + random_below(3), g->a_cs = 1; /* else any strides */
 }
 
-/* Rows of B 4 to 64 KiB apart, which are read in bands of 64 to 16 of them, or 68 KiB apart, which are not. C has one
- * block of columns, or two. */
+/* Rows of B a multiple of 4 KiB apart, up to 64 KiB, which are read in bands of 64 to 16 of them, or 68 KiB, which are
+ * not; or about as far apart, but no such multiple. C has one block of columns, or two. */
 static void banded_shape(hx__gemm *g) {
   static const size_t rows[] = {5, 8, 9, 14, 15, 28, 29, 31, 32, 33}, apart[] = {1, 2, 3, 4, 8, 16, 17};
   static const size_t columns[] = {130, 160, 255, 300, 700, 1023, 1100}, depths[] = {15, 17, 33, 64, 65, 130, 513, 600};
   g->b_rs = 1024 * apart[random_below(COUNT(apart))], g->b_cs = 1;
   g->m = rows[random_below(COUNT(rows))], g->n = columns[random_below(COUNT(columns))];
   if (g->b_rs < g->n) g->b_rs += 1024;
+  if (random_below(2)) g->b_rs += 1 + random_below(600);
   g->k = depths[random_below(COUNT(depths))];
   while (g->k * g->b_rs > 3000000) g->k /= 2; /* so that B fits into its arena */
   while (g->m * g->n * g->k > 4000000) g->n = g->n / 2 > g->m ? g->n / 2 : g->n, g->m -= g->m / 3;
@@ -136,7 +137,7 @@ static void random_shape(hx__gemm *g, const hx__cpu_kernels *kernels) {
     wide_shape(g);
     return;
   }
-  if (random_below(40) == 0) {
+  if (random_below(24) == 0) {
     banded_shape(g);
     return;
   }
