@@ -123,7 +123,7 @@ static size_t rows_scratch_floats(size_t m, size_t n, size_t k) {
 static bool rows_shared(const hx__gemm *g) {
   if (g->m <= GEMM_ROWS || g->m > GEMM_ROWS_SHARED || g->n <= GEMM_ROWS || g->b_cs != 1) return false;
   if (g->n * g->k <= HX__NEAR_FLOATS) return false; /* B is an array, so this does not overflow; k may be 0 */
-  if (HX__V_BYTES == 32 && g->m > GEMM_MR && !hx__cpu_prefetches()) return true;
+  if (HX__V_BYTES == 32 && g->m > GEMM_MR && g->b_rs >= GEMM_BAND_FAR && !hx__cpu_prefetches()) return true;
   return rows_share_sets(g->b_rs) && !has_bands(g->m, g->b_rs, g->k);
 }
 
