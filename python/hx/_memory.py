@@ -33,7 +33,7 @@ def empty(shape: Shape, dtype: DTypeLike = np.float32, *, context: Optional[Cont
     if dt.hasobject:
         raise TypeError(f"dtype is {dt}; memory of devices holds no Python objects")
     try:  # an array has __index__ whatever its shape is
-        one = isinstance(shape, SupportsIndex) and np.ndim(shape) == 0
+        one = isinstance(shape, SupportsIndex) and getattr(shape, "ndim", 0) == 0
         extents = tuple(map(operator.index, cast(Sequence[SupportsIndex], (shape,) if one else shape)))
     except TypeError:
         raise TypeError(f"shape is {shape!r}; it is an integer, or a sequence of integers") from None
