@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "runtime/expr/compile.h"
+
 static unsigned add(hx__expr *e, hx__expr_value v) {
   for (unsigned i = 0; i < e->count; i++)
     if (!memcmp(&e->value[i], &v, sizeof v)) return i;
