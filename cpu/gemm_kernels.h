@@ -171,7 +171,8 @@ static bool thin_beats_direct(const hx__gemm *g) {
   if (floats >= HX__THIN_FLOATS) return true;
   if (HX__V_BYTES == 64 && hx__cpu_prefetches()) return false;
   if (g->a_rs == 1 && g->a_cs >= GEMM_BAND_FAR && floats >= HX__THIN_TURNED_FLOATS) return true;
-  return rows_share_sets(g->b_rs) && floats >= HX__THIN_SETS_FLOATS / (g->m > GEMM_MR ? 2 : 1);
+  const size_t readers = g->m > GEMM_MR ? 2 : 1; /* of a strip of B, which its sets do not keep */
+  return rows_share_sets(g->b_rs) && floats >= HX__THIN_SETS_FLOATS / readers;
 }
 
 /* Products of one panel whose tiles read A in place, and B, or a strip of it. */

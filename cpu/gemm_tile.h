@@ -43,7 +43,7 @@
 #define GEMM_FETCH ((size_t)8)                        /* rows ahead that B in place is prefetched into L1, */
 #define GEMM_FETCH_K ((size_t)64)                     /* from this k on */
 
-/* How many floats ahead B in place is prefetched into L1. 0: only what is read at once, which costs nothing. If k is
+/* How many floats ahead B in place is prefetched into L1. 0: the row that is being read, which has no effect. If k is
  * short, the rows after its end, which are not read, would be too many; and rows so far apart share so few of the eight
  * lines in a set of L1 of AMD's cores that they are lost before they are used (docs/measurements/cpu-thin-fetch.tsv).
  */

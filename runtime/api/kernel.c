@@ -40,10 +40,9 @@ static hx_status compile(const hx_kernel_source *source, hx_kernel *k, hx__expr 
   if (s != HX_OK) return s;
   *functions = k->expr;
   hx__expr_with_functions(functions);
-  if (hx__expr_code_of(functions, &k->code) && hx__expr_code_of(&k->expr, &k->code)) {
-    const char *const exceeded = hx__expr_code_of(functions, &k->code);
-    return fail_on_limit(&k->code, exceeded);
-  }
+  const char *exceeded = hx__expr_code_of(functions, &k->code);
+  if (exceeded) exceeded = hx__expr_code_of(&k->expr, &k->code);
+  if (exceeded) return fail_on_limit(&k->code, exceeded);
   k->effort = effort_of(&k->code);
   k->hash = hx__expr_hash(&k->expr);
   return HX_OK;

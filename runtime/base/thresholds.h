@@ -26,13 +26,14 @@
 #define HX__TALL_K ((size_t)7)
 /* m*n*k up to which reading B in place is faster than packing it. */
 #define HX__IN_PLACE_UNITS ((size_t)160 * 160 * 160)
-/* Elements of the large operand from which a thin product is computed from a packed small operand instead, with fewer
- * m*n*k: if C is wide; the same if the rows of B share sets of L1, and if C is tall, A is transposed and its columns
- * fill vectors; if A is transposed otherwise; and if C is tall and the rows of A share sets of L1.
- * docs/measurements/cpu-thin-direct.tsv. */
-#define HX__THIN_FLOATS ((size_t)3 << 17)
+/* Elements of the large operand from which a thin product is computed by gemm_thin, which packs the small operand,
+ * although it has at most HX__IN_PLACE_UNITS: docs/measurements/cpu-thin-direct.tsv. */
+#define HX__THIN_FLOATS ((size_t)3 << 17) /* C is wide */
+/* C is wide, and the rows of B share sets of L1; or A is transposed, and the columns of a tall C fill vectors. */
 #define HX__THIN_SETS_FLOATS ((size_t)1 << 18)
+/* A is transposed: its columns are far apart, or the columns of a tall C leave vectors partly empty. */
 #define HX__THIN_TURNED_FLOATS ((size_t)1 << 16)
+/* C is tall, and the rows of A share sets of L1. */
 #define HX__THIN_TALL_FLOATS ((size_t)1 << 14)
 /* If the rows of B are not contiguous, B is packed on the stack, a strip at a time, up to this m*n*k. */
 #define HX__STRIP_UNITS ((size_t)1 << 19)

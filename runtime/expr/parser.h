@@ -90,7 +90,7 @@ void hx__convert_arguments(parser *p, const token *where, const elementary *f, u
 /* The constant at the current token, or NULL. */
 const word_constant *hx__word_constant_at(const source *s);
 
-/* Whether the current token is a word of C's types, or one that nobody can declare. */
+/* Whether the current token is a word of C's types, or one that cannot be declared. */
 bool hx__is_type_word(const source *s);
 bool hx__is_reserved(const parser *p);
 
