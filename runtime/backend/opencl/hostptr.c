@@ -59,20 +59,20 @@ void hx__cl_hostptr_timed_out(hx__cl_device *d, hx__cl_hostptr *h) {
   pthread_mutex_unlock(&d->lock);
 }
 
-/* Releases the buffer before the entry is removed from the list: until then no other buffer may be created there. */
+/* Releases the buffer before the entry is removed from the list: until then no other buffer may be created there. An
+ * entry without a buffer gets no new users, so its last user alone releases it. The decision is made in the same
+ * locked section as the count, or two users at once would each leave the buffer to the other. */
 void hx__cl_hostptr_put(hx__cl_device *d, hx__cl_hostptr *h) {
   pthread_mutex_lock(&d->lock);
-  cl_mem mem = h->users == 1 ? atomic_exchange(&h->mem, NULL) : NULL;
+  const bool last = --h->users == 0;
+  cl_mem mem = last ? atomic_exchange(&h->mem, NULL) : NULL;
   pthread_mutex_unlock(&d->lock);
   if (mem) clReleaseMemObject(mem);
+  if (!last) return;
   pthread_mutex_lock(&d->lock);
-  if (--h->users == 0) {
-    for (hx__cl_hostptr **at = &d->hostptrs; *at; at = &(*at)->next)
-      if (*at == h) {
-        *at = h->next;
-        break;
-      }
-    free(h);
-  }
+  hx__cl_hostptr **at = &d->hostptrs;
+  while (*at != h) at = &(*at)->next;
+  *at = h->next;
   pthread_mutex_unlock(&d->lock);
+  free(h);
 }
