@@ -75,10 +75,11 @@ static const struct command {
      "Before the first call and after ten. With HX_CACHE_DIR the measurements of earlier processes count.",
      "hx-bench explain --op matmul --size 1024\nhx-bench explain --op sum --size 16M --devices cpu,pocl\n"},
     {"sim", bench_cmd_sim, SIZES | BIT(OP) | BIT(PROFILE) | FILES,
-     "what hx would do on laptops of four kinds, in virtual time (--profile)",
-     "hx's own scheduler on simulated laptops; nothing of this machine is measured. x better: the speed of the tenth "
-     "call as a multiple of the better device alone.",
-     "hx-bench sim --profile xe\nhx-bench sim --op matmul --size 512,1K\n"},
+     "what hx would do on four laptops and on a machine with two cards, in virtual time (--profile)",
+     "hx's own scheduler on simulated machines; nothing of this one is measured. x better: the speed of the tenth call "
+     "as a multiple of the better device alone. HX_SPLIT: the part of each card.",
+     "hx-bench sim --profile xe\nhx-bench sim --profile two-cards --size 4096x4096x4096\nhx-bench sim --op matmul "
+     "--size 512,1K\n"},
     {"share", bench_cmd_share, MACHINE | BIT(SECONDS) | BIT(JSON),
      "measures for ten minutes into one file without names, to send to hx",
      "Runs info, reduce, matmul, sweep, peak, the ladders and tune. The file is hx-share.json, or that of --json, and "

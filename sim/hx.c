@@ -178,12 +178,13 @@ static void fill_cost_inputs(call *c, size_t slices, const sim_guess *guess, hx_
     p->device[i].beside = e;
     p->device[i].alone = part_of(c->hx, identity_of(d), devices, slices);
     if (!p->device[i].alone.samples) {
-      p->device[i].alone = c->hx->copies ? guess_of(guess, d) : e;
+      p->device[i].alone = c->hx->copies || m->linked ? guess_of(guess, d) : e;
       p->device[i].alone.borrowed = true;
     }
     hx__reconcile(&p->device[i].alone, &p->device[i].beside);
     p->device[i].idle = c->hx->idle >> d & 1u;
     p->device[i].by_ring = c->hx->copies;
+    p->device[i].by_link = m->linked && m->device[d].once_ns > 0.0; /* a product */
   }
   for (unsigned i = 0; i < 2u * m->devices + 1u; i++) {
     const hx__rate_key key = key_of(0, company_of(c, hx__choice_of(i, m->devices)), slices);
@@ -284,7 +285,7 @@ sim_guess sim_guess_of(const sim_machine *m, double factor) {
   sim_guess guess = {.rate[SIM_DEVICES] = m->cpu.rate};
   for (unsigned d = 0; d < m->devices; d++) {
     guess.rate[d] = factor * m->device[d].rate;
-    guess.latency_ns[d] = 1.3 * m->device[d].latency_ns;
+    guess.latency_ns[d] = 1.3 * m->device[d].latency_ns + m->device[d].once_ns;
   }
   return guess;
 }

@@ -62,7 +62,7 @@ static void refine(const sim_machine *m, size_t slices, double share[SIM_DEVICES
 static void proportional(const sim_machine *m, size_t slices, double share[SIM_DEVICES]) {
   hx__participant participant[SIM_DEVICES + 1] = {{m->cpu.rate, 0.0}};
   for (unsigned d = 0; d < m->devices; d++)
-    participant[d + 1] = (hx__participant){m->device[d].rate, m->device[d].latency_ns};
+    participant[d + 1] = (hx__participant){m->device[d].rate, m->device[d].latency_ns + m->device[d].once_ns};
   const double end = hx__finish_ns((double)slices, participant, m->devices + 1);
   for (unsigned d = 0; d < m->devices; d++)
     share[d] = fmax(participant[d + 1].rate * (end - participant[d + 1].ready_ns), 0.0) / (double)slices;

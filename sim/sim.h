@@ -27,6 +27,7 @@ typedef struct sim_step {
 typedef struct sim_unit {
   double rate;                /* slices per nanosecond, of all threads together */
   double latency_ns, idle_ns; /* of a launch; added to it if the device was idle */
+  double once_ns;             /* added to the first launch of a run, before which an operand that all need is copied */
   double gap_ns;              /* the latency of a launch that is queued behind another */
   double elbow;               /* A launch of fewer slices takes as long as one of `elbow`. */
   double bytes;               /* of DRAM traffic for each slice */
@@ -44,6 +45,7 @@ typedef struct sim_unit {
 typedef struct sim_machine {
   sim_unit cpu, device[SIM_DEVICES];
   unsigned devices;
+  bool linked;  /* Devices are behind links, so their rate beside the CPU says little about their rate alone. */
   double dram;  /* bytes per nanosecond for all together; 0: no limit */
   double watts; /* drawn at all times */
 } sim_machine;

@@ -82,7 +82,7 @@ static void start_chunk(state *s, worker *k, hx__chunk chunk, bool again) {
                     .chunk = chunk,
                     .again = again};
   if (is_device) {
-    if (k->launches == 1 && (s->w.idle >> d & 1u)) l->wait += u->idle_ns;
+    if (k->launches == 1) l->wait += u->once_ns + (s->w.idle >> d & 1u ? u->idle_ns : 0.0);
     l->fails = k->launches == u->fail_at;
     if (k->launches == u->hang_at) l->wait = INFINITY;
     s->result.launches++;

@@ -64,6 +64,7 @@ static const struct {
     {"HX_OFFLOAD", "mandatory", "off 2 "},
     {"HX_SIM", "rate=2e9,latency_us=40,fail=enqueue@3", "sim 2000000000/40000/4@3"},
     {"HX_SIM", "profile=Xe,latency_us=1", "sim 12806250000/1000/0@0"},
+    {"HX_SIM", "profile=two-cards", "sim 12850000000/20000/0@0"},
     {"HX_SIM", "rate=5", "sim 5/10000/0@0"},
     {"HX_SIM", "latency_us=0;fail=Prepare@1;fail=open@2;fail=bind@3", "sim 1000000000/0/0@0 1000000000/10000/1@1 "},
     {"HX_SIM", "latency_us=0.5;FAIL=wait@18446744073709551615;fail=alloc@1", "sim 1000000000/500/0@0 "},

@@ -46,8 +46,8 @@ static const hx__config_row rows[] = {
         "disabled: the CPU alone; mandatory: devices do all of the work or the call fails"),
     ROW("HX_SIM", sim,
         "devices with ; between them: rate=2e9,latency_us=40,fail=enqueue@3 or profile=xe (rate in units per second; "
-        "gen9, xe, vega, rdna3; fail at prepare, "
-        "open, bind, enqueue, wait or alloc)",
+        "gen9, xe, vega, rdna3, two-cards; fail at "
+        "prepare, open, bind, enqueue, wait or alloc)",
         "none", "simulated devices, at most 14"),
     ROW("HX_LOG", log, "error, warn, info, debug, trace", "warn",
         "messages on stderr; info: one line per call, debug: decisions, trace: OpenCL calls"),

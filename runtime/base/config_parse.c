@@ -207,8 +207,8 @@ static bool sim_fail(hx__sim_profile *sim, hx__span value) {
 static bool sim_profile(hx__sim_profile *sim, hx__span value) {
   const hx__profile *const p = hx__profile_named(value.s, value.n);
   if (!p) return false;
-  sim->rate = p->dram_gbs * HX__PROFILE_DRAM_ONE * 1e9 / sizeof(float);
-  sim->products = p->gpu_gflops * HX__PROFILE_GPU_PART * 1e9 / 2.0;
+  sim->rate = hx__profile_read_gbs(p) * 1e9 / sizeof(float);
+  sim->products = p->gpu_gflops * p->gpu_part * 1e9 / 2.0;
   sim->latency_us = p->launch_us;
   return true;
 }

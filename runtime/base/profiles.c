@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The table of laptops: docs/measurements/laptops.tsv says where each figure is from. */
+ * The table of machines: docs/measurements/laptops.tsv says where each figure is from. */
 #include "runtime/base/profiles.h"
 
 #include <string.h>
@@ -12,6 +12,8 @@ const hx__profile hx__profiles[] = {
      .cores = 4,
      .cpu_gflops = 243,
      .gpu_gflops = 442,
+     .cpu_part = 0.85,
+     .gpu_part = 0.5,
      .dram_gbs = 37.5,
      .launch_us = 34.6,
      .idle_us = 120,
@@ -23,6 +25,8 @@ const hx__profile hx__profiles[] = {
      .cores = 4,
      .cpu_gflops = 358,
      .gpu_gflops = 1997,
+     .cpu_part = 0.85,
+     .gpu_part = 0.5,
      .dram_gbs = 68.3,
      .launch_us = 42.5,
      .idle_us = 120,
@@ -34,6 +38,8 @@ const hx__profile hx__profiles[] = {
      .cores = 8,
      .cpu_gflops = 486,
      .gpu_gflops = 2048,
+     .cpu_part = 0.85,
+     .gpu_part = 0.5,
      .dram_gbs = 51.2,
      .launch_us = 21,
      .idle_us = 60,
@@ -45,13 +51,34 @@ const hx__profile hx__profiles[] = {
      .cores = 8,
      .cpu_gflops = 845,
      .gpu_gflops = 4147,
+     .cpu_part = 0.85,
+     .gpu_part = 0.5,
      .dram_gbs = 89.6,
      .launch_us = 21,
      .idle_us = 60,
      .sum_build_ms = 41,
      .product_build_ms = 180},
+    {.name = "two-cards",
+     .cpu = "Xeon (Sapphire Rapids), 32 x 2.0 GHz",
+     .gpu = "two H100 with 132 SM x 128 lanes at 1.98 GHz, each on PCIe 5.0 x16",
+     .cores = 32,
+     .cards = 2,
+     .cpu_gflops = 4096,
+     .gpu_gflops = 66900,
+     .cpu_part = 0.61,
+     .gpu_part = 0.77,
+     .dram_gbs = 307.2,
+     .link_gbs = 51.4,
+     .launch_us = 20,
+     .idle_us = 0,
+     .sum_build_ms = 33,
+     .product_build_ms = 33},
 };
 const size_t hx__profile_count = sizeof hx__profiles / sizeof hx__profiles[0];
+
+double hx__profile_read_gbs(const hx__profile *p) {
+  return p->cards ? p->link_gbs : p->dram_gbs * HX__PROFILE_DRAM_ONE;
+}
 
 const hx__profile *hx__profile_named(const char *name, size_t length) {
   for (size_t i = 0; i < hx__profile_count; i++)

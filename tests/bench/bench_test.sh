@@ -150,6 +150,8 @@ status 0 --devices cpu --size 100,8x8x8 --reps 2 --malloc --json d.json && valid
 # Laptops in virtual time, and a decision explained.
 status 0 sim --profile xe --size 2^22,512x512x512 --json v.json --csv v.csv &&
   has v.json '"profile": "xe"' sim && valid_csv v.csv eta sim && has out matmul sim
+status 0 sim --profile two-cards --size 2^10,4096x4096x4096 --json v.json && has v.json '"split": "0.5:0.5"' sim &&
+  has v.json '"split": "0:0"' sim && has out HX_SPLIT sim
 refused --profile sim --profile gen99
 vars=HX_SIM=rate=2e9
 status 0 explain --devices cpu,sim --op sum --size 2^24 --json e.json --csv e.csv &&

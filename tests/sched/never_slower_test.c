@@ -162,8 +162,39 @@ static void try_good_card(void) {
   CHECK(ratio < 0.8, "a card of a third of the CPU: %.3f times the CPU alone", ratio);
 }
 
+/* Two cards, to each of which a product's shared operand is copied first, in `once` times what one card computes. After
+ * some calls hx uses both, as the best fixed split does. */
+static void try_two_cards(double once) {
+  static hx__model model;
+  const double cpu_ns = 440e6;
+  const size_t slices = 8192;
+  const double rate = (double)slices / cpu_ns, card = 20.0 * rate;
+  sim_machine m = {.devices = 2, .linked = true};
+  m.cpu = (sim_unit){.rate = rate, .threads = 32, .noise = 0.02};
+  for (unsigned d = 0; d < m.devices; d++)
+    m.device[d] =
+        (sim_unit){.rate = card, .latency_ns = 20e3, .grain = 16, .once_ns = once * cpu_ns / 20, .noise = 0.02};
+  double share[SIM_DEVICES], last[TIMED];
+  const double best = sim_oracle(&m, slices, share), one = cpu_ns / 20 * (1.0 + once) + 20e3;
+  model = (hx__model)HX__MODEL_INIT;
+  sim_hx hx = {.model = &model, .now_s = 1000};
+  const sim_guess guess = sim_guess_of(&m, 0.7);
+  uint64_t random = 11;
+  for (unsigned i = 0; i < CALLS; i++) {
+    const double ns = sim_hx_call(&hx, &m, slices, &guess, &random, NULL);
+    if (i >= LEARNING) last[i - LEARNING] = ns;
+  }
+  const double ns = median(last, TIMED);
+  printf("  two cards that copy for %g of their time: %.3f of one, %.3f of the best split\n", once, ns / one,
+         ns / best);
+  CHECK(ns < 1.08 * best, "two cards that copy for %g of their time: %.3f times the best split", once, ns / best);
+  CHECK(hx.result.device_slices[0] && hx.result.device_slices[1], "a card of two is not used");
+}
+
 int main(void) {
   try_good_card();
+  static const double once[] = {0.0, 0.25, 1.0};
+  for (size_t i = 0; i < COUNT(once); i++) try_two_cards(once[i]);
   static const double card_ns[] = {5e6, 38e6}, cards[] = {0.027, 0.05, 0.1};
   for (size_t t = 0; t < COUNT(card_ns); t++)
     for (size_t c = 0; c < COUNT(cards); c++) try_card(card_ns[t], cards[c]);
