@@ -56,9 +56,10 @@ int main(int argc, char **argv) {
   const void *const inputs[] = {p, k, years};
   const hx_task task = hx_map(call, inputs, n, parameters, price);
 
+  check(hx_ready(hx)); /* finds the devices */
   /* The first call makes a device build the kernel, and hx_ready waits until it has. */
   check(hx_offload(hx, &task, NULL));
-  hx_ready(hx);
+  check(hx_ready(hx));
   times t;
   for (int round = 0; round < ROUNDS; round++) {
     const double start = omp_get_wtime();

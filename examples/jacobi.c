@@ -41,10 +41,11 @@ int main(int argc, char **argv) {
   check(hx_compile(hx, &source, &mean));
   float *const u[2] = {grid(hx, side), grid(hx, side)}, *const plain[2] = {grid(hx, side), grid(hx, side)};
 
+  check(hx_ready(hx)); /* finds the devices */
   /* The first call makes a device build the kernel, and hx_ready waits until it has. The sweep is done again below. */
   times t;
   by_hx(hx, mean, side, u[0], u[1], &t.report);
-  hx_ready(hx);
+  check(hx_ready(hx));
   for (int round = 0; round < ROUNDS; round++) {
     const int from = round % 2;
     const double start = omp_get_wtime();

@@ -100,10 +100,11 @@ int main(int argc, char **argv) {
     x[i] = (float)(i * 7919 % 10007) / 10007;
     y[i] = (float)(i * 4729 % 9973) / 9973;
   }
+  check(hx_ready(hx)); /* finds the devices */
   /* The first call makes a device build the kernels, and hx_ready waits until it has. */
   times t;
   sums hxs = by_hx(hx, kernel, n, x, y, nearest, &t.report), loops = by_loop(n, x, y, plain);
-  hx_ready(hx);
+  check(hx_ready(hx));
   for (int round = 0; round < ROUNDS; round++) {
     const double start = omp_get_wtime();
     hxs = by_hx(hx, kernel, n, x, y, nearest, &t.report);

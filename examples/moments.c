@@ -50,10 +50,11 @@ int main(int argc, char **argv) {
   float *const x = elements(hx, n);
   for (size_t i = 0; i < n; i++) x[i] = 1000.0f + (float)(i * 7919 % 1021) / 1021;
 
+  check(hx_ready(hx)); /* finds the devices */
   /* The first call makes a device build the kernel, and hx_ready waits until it has. */
   times t;
   moments hxs = by_hx(hx, distance, n, x, &t.report), loops = by_loop(n, x);
-  hx_ready(hx);
+  check(hx_ready(hx));
   for (int round = 0; round < ROUNDS; round++) {
     const double start = omp_get_wtime();
     hxs = by_hx(hx, distance, n, x, &t.report);

@@ -27,10 +27,11 @@ int main(int argc, char **argv) {
   const hx_value a = {.f32 = 0.3f};
   const hx_task task = hx_map(saxpy, inputs, n, &a, y); /* the output may be an input */
 
+  check(hx_ready(hx)); /* finds the devices */
   /* The first call makes a device build the kernel, and hx_ready waits until it has. */
   check(hx_offload(hx, &task, NULL));
   by_loop(n, a.f32, x, plain);
-  hx_ready(hx);
+  check(hx_ready(hx));
   times t;
   for (int round = 0; round < ROUNDS; round++) {
     const double start = omp_get_wtime();

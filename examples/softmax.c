@@ -56,10 +56,11 @@ int main(int argc, char **argv) {
   hx_value *const m = elements(hx, rows * VALUE), *const s = elements(hx, rows * VALUE);
   for (size_t i = 0; i < n; i++) x[i] = (float)(i * 7919 % 10007) * 1e-3f;
 
+  check(hx_ready(hx)); /* finds the devices */
   /* The first call makes a device build the kernels, and hx_ready waits until it has. */
   times t;
   by_hx(hx, kernel, rows, x, m, s, out, &t.report);
-  hx_ready(hx);
+  check(hx_ready(hx));
   for (int round = 0; round < ROUNDS; round++) {
     const double start = omp_get_wtime();
     by_hx(hx, kernel, rows, x, m, s, out, &t.report);

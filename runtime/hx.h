@@ -381,8 +381,11 @@ HX_API size_t hx_device_count(hx_context *hx);
  * HX_UNSUPPORTED: in a forked child whose parent had not found its devices. */
 HX_API hx_status hx_device(hx_context *hx, size_t index, hx_device_info *out);
 
-/* Builds and tests the kernels of every device in use, except those for HX_REDUCE_LINES, of which each is built when a
- * call first needs it. Returns when each device is HX_USABLE, HX_REFUSED or HX_LOST. */
+/* Finds the devices, and builds and tests the kernels of each one in use. A kernel for HX_REDUCE_LINES, and a user
+ * kernel, is built when a call first needs it, once devices were found; a second hx_ready after that call waits for the
+ * user kernel. On return each device is HX_USABLE, HX_REFUSED or HX_LOST, and hx_device says which; only if its driver
+ * has slept inside one call for a minute is it still HX_BUILDING.
+ * HX_INVALID_ARGUMENT: hx is NULL. */
 HX_API hx_status hx_ready(hx_context *hx);
 
 /* The name of a status, such as "HX_OK"; never NULL. */

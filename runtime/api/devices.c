@@ -85,7 +85,8 @@ hx_status hx_ready(hx_context *hx) {
     for (size_t i = 0; i < hx->table.entries; i++) {
       const hx__device_entry *const s = &hx->table.entry[i];
       if (!s->selected || s->owned || s->device->is_host_cpu) continue;
-      const uint64_t needs = hx__device_needs(s->device, HX__NEED_ALL, tile) | HX__NEED_TILES;
+      const uint64_t maps = s->device->backend->map ? HX__NEED_MAPS : 0;
+      const uint64_t needs = hx__device_needs(s->device, HX__NEED_ALL, tile) | HX__NEED_TILES | maps;
       if (wait)
         hx__prepare_wait(s->device, needs, UINT64_MAX, HX__LONG_HANG_NS);
       else

@@ -187,6 +187,33 @@ static void check_all_narrow(const contexts *c) {
   hx_kernel_free(k);
 }
 
+/* A call that does not wait for a device makes it build its kernel, and hx_ready waits for that. */
+static void check_ready(const char *device) {
+  enum { N = 100000 };
+  char devices[64];
+  hx_settings settings = HX_SETTINGS_DEFAULT;
+  snprintf(devices, sizeof devices, "cpu,%s", device);
+  settings.devices = devices;
+  settings.log = "info";
+  settings.min_offload = "0";
+  hx_context *const hx = open_or_exit(&settings);
+  const hx_kernel_source source = {.text = "x * 3.0f - 0.5f", .inputs = "float x"};
+  hx_kernel *k;
+  CHECK_OK(hx_compile(hx, &source, &k));
+  float *const x = calloc(N, sizeof *x);
+  if (!x) exit(1);
+  const void *const inputs[] = {x};
+  const hx_task task = hx_map(k, inputs, N, NULL, x);
+  CHECK_OK(hx_ready(hx));
+  const unsigned before = ready;
+  CHECK_OK(hx_offload(hx, &task, NULL));
+  CHECK_OK(hx_ready(hx));
+  CHECK(ready == before + 1, "%u programs are ready after hx_ready, and %u were before the call", ready, before);
+  free(x);
+  hx_kernel_free(k);
+  hx_close(hx);
+}
+
 static void allocate(arrays *a, hx_context *device) {
   hx_device_info info = {.compute_units = 1};
   CHECK_OK(hx_device(device, hx_device_count(device) - 1, &info));
@@ -223,6 +250,7 @@ int main(int argc, char **argv) {
     hx_close(c.cpu);
     CHECK(ready == kernels, "%u programs of %u kernels, memory mode %s", ready, kernels, mode);
   }
+  check_ready(argv[1]);
   printf("map_launch_test: %u programs, built and tested in %.0f ms at most\n", ready, slowest_ms);
   return checks_end("map_launch_test");
 }
