@@ -80,7 +80,12 @@ typedef enum hx_kind { HX_REDUCE = 1, HX_REDUCE_SOA, HX_MATMUL, HX_REDUCE_LINES,
 
 /* What a device is, and whether it can be used. */
 typedef enum hx_device_kind { HX_CPU = 1, HX_IGPU, HX_GPU, HX_CPU_OPENCL, HX_SIM } hx_device_kind;
-typedef enum hx_device_state { HX_BUILDING = 1, HX_USABLE, HX_REFUSED, HX_LOST } hx_device_state;
+typedef enum hx_device_state {
+  HX_BUILDING = 1, /* kernels are being built and tested */
+  HX_USABLE,       /* every kernel is built, or refused by itself */
+  HX_REFUSED,      /* no kernel has the right bits, or it is not in use: HX_DEVICES or HX_OFFLOAD leaves it out */
+  HX_LOST          /* it failed, and is not used again in this process */
+} hx_device_state;
 
 /* Bits of hx_advise. */
 enum {
@@ -153,7 +158,7 @@ struct hx_map_args {
   size_t n;
   const hx_value *parameters;
   void *out;
-  const size_t *ld;             /* of tasks with rows; NULL: rows are n elements apart, and values of rows one */
+  const size_t *ld;             /* of tasks with rows; NULL: rows are n elements apart, values of rows adjacent */
   size_t rows, ld_out, nfields; /* rows, ld_out: the same; 0: one row, n elements */
   const hx_field *fields;       /* of hx_map_reduce_fields, with nfields of them; else NULL */
 };
@@ -192,8 +197,8 @@ typedef struct hx_device_report {
 typedef struct hx_report {
   double seconds, gpu_share; /* gpu_share: the part of the units that devices other than the CPU have done */
   double joules;         /* drawn by the processor; NaN: no counters, a call under 10 ms, or a discrete GPU took part */
-  uint64_t bytes_copied; /* inputs copied to devices, and results copied from their own memory */
-  uint32_t chunks, recovered, device_count; /* recovered: chunks that a device gave back and the CPU did again */
+  uint64_t bytes_copied; /* inputs copied to devices, and results copied from the memory of devices */
+  uint32_t chunks, recovered, device_count; /* recovered: chunks that a device did not complete and the CPU computed */
   hx_device_report device[HX_MAX_DEVICES];  /* the first device_count are set: those that did work, the CPU included */
   uint64_t reserved[8];
 } hx_report;
@@ -238,10 +243,10 @@ HX_API void hx_close(hx_context *hx);
  * HX_INVALID_ARGUMENT: an argument or array is NULL; the kind, operation or type is unknown; a reserved word is not
  *   zero; the bytes of n or of a shape overflow size_t; a leading dimension is too small; a stride is 0; an array is
  *   not aligned to 4 bytes, or out to 8; gpu_share is NaN or above 1; min, max, argmin or argmax of no element; an
- *   output shares an element with an input, or with the array of fields, or lies between the elements of lines of which
- *   neither the lines nor the elements are adjacent; two matrices C of a batch share an element, or they lie between
- *   those of A or B with another stride. If no element would be read (n == 0, alpha == 0), arrays may be NULL. The
- *   arrays of such a reduction are not checked; alignment and leading dimensions of matrices are.
+ *   output shares an element with an input, or with the array of fields, or lies in the gaps of lines whose stride and
+ *   line_stride are both above 1; two matrices C of a batch share an element, or they lie in the gaps of A or B and
+ *   their strides differ. If no element would be read (n == 0, alpha == 0), arrays may be NULL. A reduction then does
+ *   not check its arrays at all; a product still checks alignment and leading dimensions.
  * HX_OUT_OF_MEMORY: no host memory for partial results.
  * HX_DEVICE_FAILED: a device failed under HX_OFFLOAD=mandatory, or was lost with data that it alone had. The outputs
  * are then unspecified. */

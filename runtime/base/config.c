@@ -20,7 +20,7 @@
 static const hx__config_row rows[] = {
     ROW("HX_DEVICES", devices, "comma list of " HX__DEVICE_WORDS(LISTED) "or an index of hx-bench info (0..31)",
         "cpu,igpu,gpu",
-        "the devices that may be used (igpu: integrated, gpu: a card); OpenCL devices that run on the CPU only if "
+        "the devices that may be used (igpu: integrated GPUs, gpu: cards); OpenCL devices that run on the CPU only if "
         "named"),
     ROW("HX_SPLIT", split, "auto, or the GPUs' share of the work: 0..1 or 0%..100%; several GPUs 0.5:0.3", "auto",
         "fixes the share of all GPUs together, or of each one; the shares add up to at most 1, the CPU gets the rest"),
