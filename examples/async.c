@@ -25,7 +25,7 @@ int main(void) {
   if (hx_open(&hx, NULL) != HX_OK) return fprintf(stderr, "%s\n", hx_error_detail()), 1;
   int32_t *const x = malloc(N * sizeof *x);
   float *const a = malloc(3 * SIDE * SIDE * sizeof *a), *const b = a + SIDE * SIDE, *const c = b + SIDE * SIDE;
-  if (!x || !a) return 1;
+  if (!x || !a) return fprintf(stderr, "no memory\n"), 1;
   for (int i = 0; i < N; i++) x[i] = i % 7;
   for (int i = 0; i < SIDE * SIDE; i++) a[i] = (float)(i % 3), b[i] = (float)(i % 5);
 

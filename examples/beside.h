@@ -49,7 +49,7 @@ static inline double median(double *seconds) {
 
 static inline void print_times(times *t) {
   const double hx = median(t->hx), loop = median(t->loop);
-  printf("hx, %.3f ms, the loop %.3f ms, loop / hx %.2f, %.0f %% of hx's work on devices\n", 1e3 * hx, 1e3 * loop,
+  printf("hx: %.3f ms, the loop %.3f ms, loop / hx %.2f, %.0f %% of hx's work on devices\n", 1e3 * hx, 1e3 * loop,
          loop / hx, 100 * t->report.gpu_share);
 }
 

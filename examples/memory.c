@@ -27,7 +27,7 @@ int main(void) {
   float *const x = hx_alloc(hx, bytes), *const y = hx_alloc(hx, bytes);
   /* The program's memory: registered once, it is pinned, and copied to a card at full speed. */
   float *const weights = malloc(bytes);
-  if (!x || !y || !weights) return 1;
+  if (!x || !y || !weights) return fprintf(stderr, "no memory: %s\n", hx_error_detail()), 1;
   check(hx_register(hx, weights, bytes));
   for (int i = 0; i < ELEMENTS; i++) weights[i] = (float)(i / SIDE == i % SIDE) / 2, x[i] = 1; /* half the identity */
 

@@ -91,7 +91,7 @@ run_example() {
   example=$1
   shift
   echo "== $example" >>"$scratch/out"
-  "$scratch/$example" "$@" 2>"$scratch/log" | sed -e '/^device /d' -e 's/, [0-9.]* ms, .*//' >>"$scratch/out"
+  "$scratch/$example" "$@" 2>"$scratch/log" | sed -e '/^device /d' -e 's/[,:] [0-9.]* ms, .*//' >>"$scratch/out"
 }
 
 iris=$tree/examples/data/iris.csv
