@@ -77,17 +77,23 @@ hx_status hx_open(hx_context **out, const hx_settings *settings) {
   return HX_OK;
 }
 
+/* Waits until no asynchronous task is left, and no thread that runs them. */
+static void await_tasks(hx_context *hx) {
+  pthread_mutex_lock(&hx->lock);
+  hx->closing = true;
+  pthread_cond_broadcast(&hx->work);
+  while (hx->tasks || hx->workers) pthread_cond_wait(&hx->idle, &hx->lock);
+  pthread_mutex_unlock(&hx->lock);
+}
+
 void hx_close(hx_context *hx) {
   if (!hx) return;
   HX__GUARD;
   if (!hx__in_forked_child()) { /* A child has no tasks, and a thread of the parent may have had the lock. */
-    pthread_mutex_lock(&hx->lock);
-    hx->closing = true;
-    pthread_cond_broadcast(&hx->work);
-    while (hx->tasks || hx->workers) pthread_cond_wait(&hx->idle, &hx->lock);
-    pthread_mutex_unlock(&hx->lock);
+    await_tasks(hx);
     /* The last thread that leaves must not touch the context any more, so it cannot wake this one: poll. */
     while (hx__caller_inside(hx)) hx__sleep_ns(50000);
+    await_tasks(hx); /* a call that was inside may have started one */
     hx__events_free(hx);
     hx__device_table_close(&hx->table);
     hx__model_save();

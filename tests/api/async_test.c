@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Any number of asynchronous tasks: ten thousand in flight need only a few threads, hx_wait may be called in any order
- * or not at all, hx_close waits for them, and if no thread can be started they are still computed. */
+ * or not at all, hx_close waits for them, also for one that is being started, and if no thread can be started they are
+ * still computed. */
 #include <errno.h>
 #include <pthread.h>
 
+#include "runtime/api/caller.h"
 #include "runtime/base/clock.h"
 #include "tests/scenario.h"
 
@@ -160,11 +162,54 @@ static void several_threads(void) {
   hx_close(shared);
 }
 
+static _Thread_local bool waits_for_close;
+
+/* A call that starts a task goes on only when hx_close has begun, and has found no task. */
+hx_status __real_hx__task_check(const hx_task *task, hx__work *work);
+hx_status __wrap_hx__task_check(const hx_task *task, hx__work *work);
+hx_status __wrap_hx__task_check(const hx_task *task, hx__work *work) {
+  for (bool waits = waits_for_close; waits; sched_yield()) {
+    pthread_mutex_lock(&shared->lock);
+    waits = !shared->closing;
+    pthread_mutex_unlock(&shared->lock);
+  }
+  return __real_hx__task_check(task, work);
+}
+
+static void *send_beside_close(void *unused) {
+  (void)unused;
+  waits_for_close = true;
+  send_sum(shared, 0);
+  return NULL;
+}
+
+/* The worker of the task begins late. */
+static void *open_gate_late(void *unused) {
+  (void)unused;
+  hx__sleep_ns(200000000);
+  set_gate(true);
+  return NULL;
+}
+
+static void close_beside_a_start(void) {
+  pthread_t sender, opener;
+  shared = open_context();
+  set_gate(false);
+  if (__real_pthread_create(&sender, NULL, send_beside_close, NULL) != 0) exit(1);
+  while (!hx__caller_inside(shared)) sched_yield();
+  if (__real_pthread_create(&opener, NULL, open_gate_late, NULL) != 0) exit(1);
+  hx_close(shared);
+  check_value(0); /* before the worker could have gone on with a context that is gone */
+  pthread_join(sender, NULL);
+  pthread_join(opener, NULL);
+}
+
 int main(int argc, char **argv) {
   static const scenario table[] = {{"many_tasks_few_threads", many_tasks_few_threads},
                                    {"one_worker", one_worker},
                                    {"without_wait", without_wait},
                                    {"no_threads", no_threads},
-                                   {"several_threads", several_threads}};
+                                   {"several_threads", several_threads},
+                                   {"close_beside_a_start", close_beside_a_start}};
   return scenarios_main(argc, argv, "async_test", table, sizeof table / sizeof *table);
 }
