@@ -120,18 +120,17 @@ static bool mark_listed(int fd, off_t mark) {
   return set;
 }
 
-/* Removes the file from the list; returns the position of its mark, or NOT_YET. */
-static off_t remove_from_list(int fd) {
-  off_t mark = NOT_YET;
+/* Removes the file from the list and, with `unmark`, its mark from the file. Both are done under the lock: if the
+ * process exited between the two, the mark would stay, because at_exit knows only the files in the list. */
+static void remove_from_list(int fd, bool unmark) {
   pthread_mutex_lock(&lock);
   for (unsigned i = 0; i < count; i++)
     if (list[i].fd == fd) {
-      mark = list[i].mark;
+      if (unmark && list[i].mark != NOT_YET) set_mark(fd, list[i].mark, 0);
       list[i] = list[--count];
       break;
     }
   pthread_mutex_unlock(&lock);
-  return mark;
 }
 
 static const char *mark_file(int fd, off_t at, int *error) {
@@ -152,13 +151,12 @@ const char *hx__crash_mark_begin(int fd, off_t at, int *error) {
   *error = 0;
   if (!add_to_list(fd)) return "too many are in use, or the process is ending";
   const char *const why = mark_file(fd, at, error);
-  if (why) remove_from_list(fd);
+  if (why) remove_from_list(fd, true);
   return why;
 }
 
 void hx__cache_crash_mark_end(int fd, bool passed) {
-  const off_t mark = remove_from_list(fd);
-  if (passed && mark != NOT_YET) set_mark(fd, mark, 0);
-  if (!passed && ftruncate(fd, 0) != 0 && mark != NOT_YET) set_mark(fd, mark, 0);
+  const bool emptied = !passed && ftruncate(fd, 0) == 0; /* no mark is left in it */
+  remove_from_list(fd, !emptied);
   close(fd);
 }

@@ -5,7 +5,9 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <sys/mount.h>
@@ -33,6 +35,23 @@ int fcntl(int fd, int command, ...) {
   va_end(more);
   if (lock_error && (command == F_OFD_SETLK || command == F_OFD_GETLK)) return errno = lock_error, -1;
   return (int)syscall(SYS_fcntl, fd, command, argument);
+}
+
+static sem_t unmarking, exit_has_unmarked;
+static bool exits_beside; /* the process exits on another thread while this one removes a mark */
+
+/* The same: a thread that is about to remove a mark loses its core until the process has removed the marks that it
+ * knows of, if it does that meanwhile, and then for good. */
+ssize_t pwrite(int fd, const void *from, size_t bytes, off_t at) {
+  if (exits_beside && bytes == 1 && !*(const char *)from) {
+    struct timespec till;
+    exits_beside = false;
+    sem_post(&unmarking);
+    clock_gettime(CLOCK_REALTIME, &till);
+    till.tv_sec++;
+    while (sem_timedwait(&exit_has_unmarked, &till) == 0) pause();
+  }
+  return syscall(SYS_pwrite64, fd, from, bytes, at);
 }
 
 static void cache_put(const char *key) { hx__cache_put(key, strlen(key), "a program", 9); }
@@ -189,6 +208,30 @@ static void marks_after_exit(void) {
   }
 }
 
+static void *end_use(void *crash_mark) {
+  pass_use(*(int *)crash_mark);
+  return NULL;
+}
+
+static void tell_that_exit_has_unmarked(void) { sem_post(&exit_has_unmarked); }
+
+/* A process exits while one of its threads has passed a program and removes the mark. */
+static void exit_beside_the_end_of_a_use(void) {
+  cache_put("passed");
+  fflush(stdout);
+  const pid_t child = fork();
+  if (child == 0) {
+    pthread_t thread;
+    int crash_mark = begin_use("passed");
+    exits_beside = true;
+    if (crash_mark < 0 || pthread_create(&thread, NULL, end_use, &crash_mark) != 0) _exit(1);
+    sem_wait(&unmarking);
+    exit(0);
+  }
+  CHECK(wait_for(child) == 0, "the child failed");
+  CHECK(program_is_used("passed"), "a program that has passed is not used again");
+}
+
 static void program_that_did_not_pass(void) {
   cache_put("refused");
   const int crash_mark = begin_use("refused");
@@ -249,7 +292,8 @@ static void read_only(void) {
 }
 
 int main(void) {
-  alarm(120); /* a hang is a failure */
+  alarm(120);                          /* a hang is a failure */
+  atexit(tell_that_exit_has_unmarked); /* called after hx's own handler, which is registered later */
   const char *const scratch = getenv("TEST_TMPDIR");
   snprintf(root, sizeof root, "%s/crash_mark_test.XXXXXX", scratch ? scratch : "/tmp");
   if (!mkdtemp(root)) return 1;
@@ -261,6 +305,7 @@ int main(void) {
   two_processes_use_it();
   child_lives_on();
   marks_after_exit();
+  exit_beside_the_end_of_a_use();
   program_that_did_not_pass();
   as_many_as_there_are_marks();
   no_locks();
