@@ -252,7 +252,7 @@ void hx__device_lost(hx__device *device, const char *format, ...) {
 uint64_t hx__device_needs(hx__device *device, uint64_t needs, const uint32_t tile[3]) {
   if (!(needs & HX__NEED_MATMUL) || !(tile[0] | tile[1] | tile[2])) return needs;
   uint32_t i = 1;
-  pthread_mutex_lock(&lock);
+  hx__lock(&lock); /* a forked child asks, too */
   const uint32_t known = atomic_load(&device->tile_count);
   while (i < known && memcmp(device->tile[i], tile, sizeof device->tile[i]) != 0) i++;
   if (i == HX__TILES) {
@@ -261,7 +261,7 @@ uint64_t hx__device_needs(hx__device *device, uint64_t needs, const uint32_t til
     memcpy(device->tile[i], tile, sizeof device->tile[i]);
     atomic_store(&device->tile_count, known + 1);
   }
-  pthread_mutex_unlock(&lock);
+  hx__unlock(&lock);
   return (needs & ~HX__NEED_MATMUL) | HX__NEED_MATMUL << i;
 }
 

@@ -2,13 +2,16 @@
  * The beginning and end of a context's life: hx_close during a call, memory that is freed during a task, and a child
  * that is forked during a task or call of its parent. */
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "runtime/api/caller.h"
+#include "runtime/base/log.h"
 #include "tests/check.h"
 
 enum { SIDE = 1024, FORKS = 300 };
@@ -142,6 +145,51 @@ static void fork_beside_locks(void) {
   hx_close(hx);
 }
 
+static sem_t loses, has_forked;
+
+/* The message that a device is lost is written under the lock of the list of devices. */
+void __wrap_hx__log_write(hx__log_level level, const char *format, ...);
+void __wrap_hx__log_write(hx__log_level level, const char *format, ...) {
+  (void)level;
+  if (!strstr(format, " is lost: ")) return;
+  sem_post(&loses);
+  sem_wait(&has_forked);
+}
+
+static void *lose_the_device(void *unused) {
+  (void)unused;
+  hx_task t = hx_matmul(SIDE, SIDE, SIDE, a, b, c);
+  t.gpu_share = 1;
+  CHECK_OK(hx_offload(hx, &t, NULL));
+  return NULL;
+}
+
+/* A child that is forked while another thread loses a device asks for devices. HX_TILE has it look for the tile. */
+static void fork_beside_a_loss(void) {
+  pthread_t thread;
+  hx_settings settings = HX_SETTINGS_DEFAULT;
+  settings.devices = "cpu,sim";
+  settings.sim = "rate=1e9,latency_us=5,fail=enqueue@1";
+  settings.tile = "32x32x16";
+  sem_init(&loses, 0, 0);
+  sem_init(&has_forked, 0, 0);
+  hx = open_or_exit(&settings);
+  CHECK_OK(hx_ready(hx));
+  CHECK(pthread_create(&thread, NULL, lose_the_device, NULL) == 0, "no thread");
+  sem_wait(&loses);
+  const pid_t child = fork();
+  if (child == 0) {
+    hx_device_info info;
+    alarm(10);
+    _exit(hx_device(hx, 0, &info) != HX_OK || hx_device(hx, 1, &info) != HX_OK);
+  }
+  const int end = exit_status_of(child);
+  sem_post(&has_forked);
+  CHECK(end == 0, "the child's hx_device ended with %d", end);
+  pthread_join(thread, NULL);
+  hx_close(hx);
+}
+
 int main(void) {
   a = malloc(SIDE * SIDE * sizeof *a);
   b = malloc(SIDE * SIDE * sizeof *b);
@@ -152,6 +200,7 @@ int main(void) {
   memory_goes_beside_a_task();
   wait_in_a_child();
   fork_beside_locks();
+  fork_beside_a_loss();
   free(a);
   free(b);
   free(c);
