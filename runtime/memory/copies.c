@@ -62,16 +62,23 @@ hx__array hx__elements_in(const void *p, size_t bytes) {
   return (hx__array){.p = (const char *)p - before, .rows = 1, .cols = count, .ld = count};
 }
 
-void hx__copies_invalidate(hx__memory *m, const void *p, size_t bytes, bool mirrors) {
+void hx__copies_invalidate(hx__memory *m, const void *p, size_t bytes, bool by_advice) {
   const hx__array written = hx__elements_in(p, bytes);
   size_t count;
   hx__range *const *const ranges = hx__known_overlapping(m, p, bytes, &count);
   for (size_t i = 0; i < count; i++) {
     for (hx__copy *c = ranges[i]->copies; c; c = c->next)
-      if (c->version ? mirrors && copy_overlaps(c, (uintptr_t)p, bytes) : hx__copy_shares_result(c, &written))
+      if (c->version ? by_advice && copy_overlaps(c, (uintptr_t)p, bytes)
+                     : !(by_advice && c->device_only) && hx__copy_shares_result(c, &written))
         c->stale = true;
     hx__copies_free_stale(m, &ranges[i]->copies);
   }
+}
+
+bool hx__copies_hold_results(const hx__range *r) {
+  for (const hx__copy *c = r->copies; c; c = c->next)
+    if (!c->version && (c->device_only || c->stale)) return true; /* stale: it may be one that a run makes */
+  return false;
 }
 
 void hx__copies_forget(hx__memory *m, hx__range *r) {
@@ -191,11 +198,11 @@ void hx__copies_find(hx__memory *m, hx__device *d, hx__range *r, const void *wri
   hx__copy *found = NULL;
   a->mirror = NULL;
   a->device_only = false;
-  if (a->mode != HX__MEMORY_COPY || !r || !r->advice || !hx__copies_are_supported(d)) return;
+  if (a->mode != HX__MEMORY_COPY || !r || (!r->advice && !r->copies) || !hx__copies_are_supported(d)) return;
   for (hx__copy *c = r->copies; c && !found; c = c->next)
     if (c->device == d && hx__copy_contains(c, a)) found = c;
   const uintptr_t at = (uintptr_t)a->p;
-  if (!found && at >= r->advised && at + hx__array_bytes(a) <= r->advised_end &&
+  if (!found && r->advice && at >= r->advised && at + hx__array_bytes(a) <= r->advised_end &&
       !blocks_are_written(r, a, (uintptr_t)written, bytes)) {
     found = mirror_of(m, d, r);
     if (!found) {

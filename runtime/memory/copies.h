@@ -14,8 +14,12 @@ void hx__copies_release(hx__memory *memory, const hx__mirror *mirror); /* NULL i
 /* Whether a device has at least half of the array already. */
 bool hx__copies_are_present(const hx__range *r, const hx__array *array);
 
-/* Marks resident results of which [p, p+bytes) has an element as stale; if `mirrors`, mirrors that overlap it, too. */
-void hx__copies_invalidate(hx__memory *memory, const void *p, size_t bytes, bool mirrors);
+/* Marks resident results of which [p, p+bytes) has an element as stale. by_advice: instead of results that the host
+ * lacks, mirrors that overlap it: tasks that end beside hx_advise may have left such results, which are still wanted.
+ */
+void hx__copies_invalidate(hx__memory *memory, const void *p, size_t bytes, bool by_advice);
+/* Whether a device has a result in the range that the host lacks, or may have one when a run ends. */
+bool hx__copies_hold_results(const hx__range *r);
 /* Bracket a task that writes its output. In between, results that it replaces are not copied to the host. Afterwards
  * results of which it has written an element are stale. written: false if it has written nothing. */
 void hx__copies_claim(hx__memory *memory, const hx__work *work);

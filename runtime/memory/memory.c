@@ -110,8 +110,17 @@ void hx__memory_destroy(hx__memory *m) {
   pthread_mutex_destroy(&m->lock);
 }
 
-/* Whether tasks that write to the range must be noticed. Requires the lock. */
-static unsigned is_watched(const hx__range *r) { return r->advice || (r->block && r->mode == HX__MEMORY_SVM_COARSE); }
+/* Whether tasks that use the range must be noticed: also without advice if a device has a result there that the host
+ * lacks, or makes one. Requires the lock. */
+static bool is_watched(const hx__range *r) {
+  return r->advice || (r->block && r->mode == HX__MEMORY_SVM_COARSE) || hx__copies_hold_results(r);
+}
+
+/* Requires the lock. The number changes in one step, because tasks read it without the lock. */
+static void set_watched(hx__memory *m, hx__range *r, bool watched) {
+  atomic_fetch_add(&m->watched_ranges, (unsigned)watched - (unsigned)r->watched);
+  r->watched = watched;
+}
 
 /* False: no memory. */
 static bool add_range(hx__memory *m, hx__range *r) {
@@ -119,7 +128,7 @@ static bool add_range(hx__memory *m, hx__range *r) {
   const bool added = hx__known_reserve(m);
   if (added) {
     hx__known_add(m, r);
-    atomic_fetch_add(&m->watched_ranges, is_watched(r));
+    set_watched(m, r, is_watched(r));
   }
   hx__unlock(&m->lock);
   return added;
@@ -133,7 +142,7 @@ static hx__range *take_range(hx__memory *m, const void *p, bool allocated) {
     pthread_cond_wait(&m->changed, &m->lock);
   if (found) {
     hx__known_remove(m, found);
-    atomic_fetch_sub(&m->watched_ranges, is_watched(found));
+    set_watched(m, found, false);
     hx__copies_forget(m, found);
   }
   hx__unlock(&m->lock);
@@ -244,13 +253,12 @@ hx_status hx__memory_advise(hx__memory *m, const void *p, size_t bytes, unsigned
   hx__lock(&m->lock);
   hx__range *const r = hx__range_of(m, p, bytes);
   if (r) {
-    atomic_fetch_sub(&m->watched_ranges, is_watched(r));
     r->advice = advice;
-    atomic_fetch_add(&m->watched_ranges, is_watched(r));
     r->advised = (uintptr_t)p;
     r->advised_end = (uintptr_t)p + bytes;
     r->version = hx__next_version();
     hx__copies_invalidate(m, r->p, r->bytes, true);
+    set_watched(m, r, is_watched(r));
   }
   hx__unlock(&m->lock);
   return r ? HX_OK : hx__memory_known(m, p, bytes, "hx_advise");

@@ -14,6 +14,7 @@ struct hx__range {
   const hx__device *reader; /* until the chunks of this device have ended; NULL: never, several devices have some */
   unsigned advice;
   uintptr_t advised, advised_end; /* the part that has the advice: the last one that was advised */
+  bool watched;                   /* counted in watched_ranges */
   uint64_t version;   /* a new number after each hx_advise, hx_modified and task that wrote to the range; never 0 */
   hx__device *device; /* allocated: the device that provided the block; NULL: ordinary pages */
   void *block;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A matrix whose columns are results of two tasks: what one task writes does not touch a result of the other one that
  * stays on a device in the gaps between its rows. Nor is an old result, which a task replaces, copied over the new one
- * for a call that needs elements in the gaps. The second call is made in the middle of the first, where another thread
- * would make it. */
+ * for a call that needs elements in the gaps. Nor does hx_advise lose a result of a task that ends beside it. The
+ * second call is made in the middle of the first, where another thread would make it. */
 #include "reference/data.h"
 #include "runtime/memory/memory.h"
 #include "tests/check.h"
@@ -136,6 +136,60 @@ static void expect_the_rest(void) {
   CHECK(wrong_columns(0) <= 2, "%zu elements are lost beside two that a sum has written", wrong_columns(0));
 }
 
+static void (*before_advice)(void); /* called when hx_advise has fetched results, and before it sets the advice */
+
+hx_status __real_hx__memory_advise(hx__memory *m, const void *p, size_t bytes, unsigned advice);
+hx_status __wrap_hx__memory_advise(hx__memory *m, const void *p, size_t bytes, unsigned advice);
+hx_status __wrap_hx__memory_advise(hx__memory *m, const void *p, size_t bytes, unsigned advice) {
+  void (*const call)(void) = before_advice;
+  before_advice = NULL;
+  if (call) call();
+  return __real_hx__memory_advise(m, p, bytes, advice);
+}
+
+static void multiply(void) {
+  const hx_task product = columns(0, 1.0f);
+  CHECK_OK(hx_offload(hx, &product, NULL));
+}
+
+static void take_advice_back(void) { CHECK_OK(hx_advise(hx, c, BATCH * ROWS * LD * sizeof *c, 0)); }
+static void advise_another_part(void) { CHECK_OK(hx_advise(hx, c + LD * ROWS, ROWS * LD * sizeof *c, HX_RESIDENT)); }
+
+/* The sum of the first row of the result, by this share of the device, has to be that of the elements. */
+static void expect_row(float share, const char *what) {
+  hx_value sum;
+  float want = 0.0f;
+  hx_task t = hx_matmul(1, 1, COLS, c, b, &sum.f32);
+  t.gpu_share = share;
+  CHECK_OK(hx_offload(hx, &t, NULL));
+  for (size_t j = 0; j < COLS; j++) {
+    float element = 0.0f;
+    for (size_t p = 0; p < K; p++) element = __builtin_fmaf(a[p], b[p * COLS + j], element);
+    want = __builtin_fmaf(element, b[j], want);
+  }
+  CHECK(sum.f32 == want, "%s, share %g: %g instead of %g", what, (double)share, (double)sum.f32, (double)want);
+}
+
+/* A result that stays on the device, and advice on its block that another thread gives meanwhile: just before the
+ * result is complete, and between the two steps of hx_advise. */
+static void expect_after_advice(void) {
+  static void (*const advise[])(void) = {take_advice_back, advise_another_part};
+  for (int i = 0; i < 2; i++)
+    for (int beside = 0; beside < 2; beside++) {
+      const char *const what = beside ? "a product during hx_advise" : "hx_advise during a product";
+      CHECK_OK(hx_advise(hx, c, BATCH * ROWS * LD * sizeof *c, HX_RESIDENT));
+      clear_c();
+      if (beside)
+        before_advice = multiply, advise[i]();
+      else
+        at_end = advise[i], multiply();
+      expect_row(1.0f, what);
+      expect_row(0.0f, what);
+      CHECK_OK(hx_sync(hx, c, BATCH * ROWS * LD * sizeof *c));
+      CHECK(wrong_columns(0) == 0, "%s: %zu of %d elements are lost", what, wrong_columns(0), ROWS * COLS);
+    }
+}
+
 int main(int argc, char **argv) {
   open_context(argc > 1 ? argv[1] : "cpu,sim");
   for (size_t column = COLS; column + COLS <= LD; column++)
@@ -151,6 +205,7 @@ int main(int argc, char **argv) {
   expect_the_new_one(sum_a_column_of_the_gap, "a strided sum");
   expect_the_new_one(sync_an_element_of_the_gap, "hx_sync");
   expect_the_rest();
+  expect_after_advice();
   hx_free(hx, c);
   hx_close(hx);
   return checks_end("resident_gap_test");
