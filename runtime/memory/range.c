@@ -24,7 +24,6 @@ static hx__memory_mode foreign_mode(const hx__memory *m, const hx__device *d) {
 hx__memory_mode hx__mode_of(const hx__memory *m, const hx__device *d, const hx__range *r) {
   const bool own = r && r->block && r->device == d;
   if (!own || (m->forced_mode != HX__MEMORY_AUTO && m->forced_mode != r->mode)) return foreign_mode(m, d);
-  if (r->mode == HX__MEMORY_SVM_COARSE && r->writers) return HX__MEMORY_COPY; /* the host has mapped it for writing */
   return r->mode;
 }
 

@@ -28,7 +28,8 @@ struct hx__range {
 /* Numbers are unique in the process, so that two contents of one address never have the same version. */
 uint64_t hx__next_version(void);
 
-/* The mode in which the device reaches memory of the range (NULL: memory of no known range). Requires the lock. */
+/* The mode in which the device reaches memory of the range (NULL: memory of no known range), unless the host writes
+ * there. */
 hx__memory_mode hx__mode_of(const hx__memory *memory, const hx__device *device, const hx__range *r);
 
 /* The arrays of a task in the order of hx__request.arrays; its C or the result of a map; and its output of any kind. A

@@ -57,6 +57,7 @@ void hx__memory_release_outputs(hx__memory *m, const hx__work *w, bool written) 
 static void resolve_one(hx__memory *m, hx__device *d, bool replaced, extent written, hx__array *a) {
   hx__range *const r = hx__range_of(m, a->p, hx__array_bytes(a));
   a->mode = hx__mode_of(m, d, r);
+  if (r && r->writers && a->mode == HX__MEMORY_SVM_COARSE) a->mode = HX__MEMORY_COPY; /* the host has mapped it */
   if (replaced && a->mode == HX__MEMORY_HOSTPTR) a->mode = HX__MEMORY_COPY;
   const bool own = r && r->block && r->device == d && a->mode == r->mode;
   a->block = own ? r->block : r && a->mode == HX__MEMORY_COPY ? hx__pin_of(r, d) : NULL;

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A block of coarse-grained shared memory in which a task of the host writes: until that has ended, a device reads a
+ * copy of the block, and a result with HX_RESIDENT does not stay on the device, because the next run there, which reads
+ * the block in place again, would not find it. No driver is used. */
+#include "runtime/base/config.h"
+#include "runtime/memory/memory.h"
+#include "runtime/task/check.h"
+#include "tests/check.h"
+
+enum { SIDE = 64, CELLS = SIDE * SIDE };
+
+static void *block_alloc(hx__device *device, size_t bytes, hx__memory_mode mode, uint64_t limit_ns, void **block) {
+  (void)device, (void)limit_ns;
+  return mode == HX__MEMORY_SVM_COARSE ? (*block = aligned_alloc(4096, bytes)) : NULL;
+}
+
+static void block_free(hx__device *device, uint64_t limit_ns, void *block) {
+  (void)device, (void)limit_ns;
+  free(block);
+}
+
+static hx__mirror *mirror_create(hx__device *device, const void *first, size_t bytes) {
+  hx__mirror *const mirror = malloc(sizeof *mirror);
+  (void)device;
+  if (mirror && hx__mirror_init(mirror, first, bytes)) return mirror;
+  exit(1);
+}
+
+static void mirror_destroy(hx__device *device, hx__mirror *mirror) {
+  (void)device;
+  hx__mirror_free(mirror);
+  free(mirror);
+}
+
+static const hx__backend_memory block_memory = {.alloc = block_alloc, .free = block_free};
+static const hx__backend_residency residency = {.create = mirror_create, .destroy = mirror_destroy};
+static const hx__backend backend = {.name = "coarse", .memory = &block_memory, .residency = &residency};
+static hx__device device = {.backend = &backend,
+                            .modes = 1u << HX__MEMORY_COPY | 1u << HX__MEMORY_SVM_COARSE,
+                            .zero_copy = 1u << HX__MEMORY_SVM_COARSE,
+                            .ready = HX__NEED_OPEN};
+
+static hx__work product(const float *a, const float *b, float *c) {
+  hx__work w;
+  const hx_task t = hx_matmul(SIDE, SIDE, SIDE, a, b, c);
+  CHECK_OK(hx__task_check(&t, &w));
+  return w;
+}
+
+/* The mode in which the device gets the first operand of a product. */
+static hx__memory_mode mode_of(hx__memory *m, const hx__work *w) {
+  hx__array arrays[HX__PRODUCT_ARRAYS];
+  hx__memory_resolve(m, &device, w, arrays);
+  hx__memory_release(m, &device, w, arrays, false);
+  return arrays[0].mode;
+}
+
+int main(void) {
+  hx__device *const devices[] = {&device};
+  const hx__config config = {.timeout_ms = HX__TIMEOUT_AUTO};
+  static float a[CELLS], b[CELLS], c[CELLS];
+  hx__resident_output resident;
+  hx__memory m;
+  hx__memory_init(&m, &config);
+  float *const block = hx__memory_alloc(&m, devices, 1, 2 * CELLS * sizeof *block);
+  if (!block) return 1;
+  CHECK_OK(hx__memory_advise(&m, block, 2 * CELLS * sizeof *block, HX_RESIDENT));
+  const hx__work writes = product(a, b, block), makes = product(a, b, block + CELLS),
+                 reads = product(block + CELLS, b, c);
+  CHECK(mode_of(&m, &reads) == HX__MEMORY_SVM_COARSE, "the device does not read the block in place");
+  hx__memory_claim_outputs(&m, &writes);
+  CHECK(mode_of(&m, &reads) == HX__MEMORY_COPY, "the device reads the block in place while the host writes there");
+  const bool stays = hx__memory_resident_begin(&m, &device, &makes, true, &resident);
+  CHECK(!stays, "a result stays in a copy of a block that the device reads in place");
+  if (stays) hx__memory_resident_cancel(&m, &resident);
+  hx__memory_release_outputs(&m, &writes, true);
+  CHECK(mode_of(&m, &reads) == HX__MEMORY_SVM_COARSE, "the device does not read the block in place afterwards");
+  hx__memory_destroy(&m);
+  return checks_end("coarse_writer_test");
+}
