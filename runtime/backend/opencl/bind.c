@@ -158,10 +158,10 @@ hx__outcome hx__cl_begin(hx__stream *base, const hx__request *request) {
   const struct hx_kernel *const kernel = request->work->kernel;
   const size_t operands = kernel ? kernel->expr.inputs : request->work->matmul ? 2 : 2 * request->work->nfields;
   if (!reserve_operands(stream, operands)) return HX__NO_MEMORY;
+  for (size_t i = 0; i < operands; i++) clear_operand(&stream->operand[i]);
   stream->run.operands = operands;
   hx__outcome outcome =
       stream->run.resident ? hx__cl_mirror_allocate(stream->device, stream->run.resident->mirror) : HX__DONE;
-  for (size_t i = 0; i < operands; i++) clear_operand(&stream->operand[i]);
   if (outcome != HX__DONE) return hx__cl_quiesce(stream, outcome);
   for (size_t i = 0; i < operands; i++) {
     hx__cl_operand *const o = &stream->operand[i];
@@ -210,7 +210,8 @@ void hx__cl_unbind(hx__cl_stream *stream) {
   stream->run.operands = 0;
 }
 
-/* Commands that have not ended yet may still use these: they are not reused. */
+/* Commands that have not ended yet may still use these: they are not reused. Nor is it known what has arrived in a copy
+ * of the host's memory: a later run, perhaps on another stream, uploads it again. */
 static void mark_timed_out(hx__cl_stream *stream) {
   if (stream->run.resident) ((hx__cl_mirror *)stream->run.resident->mirror)->in_use_after_timeout = true;
   if (stream->run.resident && stream->run.resident->old_mirror)
@@ -218,6 +219,7 @@ static void mark_timed_out(hx__cl_stream *stream) {
   for (size_t i = 0; i < stream->run.operands; i++) {
     hx__cl_operand *const o = &stream->operand[i];
     if (o->mirror && !o->of_run) ((hx__cl_mirror *)o->mirror)->in_use_after_timeout = true;
+    if (o->mirror && !o->of_run && !o->array->device_only) hx__mirror_invalidate(o->mirror);
     if (o->hostptr) hx__cl_hostptr_timed_out(stream->device, o->hostptr);
     if (o->block) hx__cl_pin_timed_out(stream->device, o->block);
   }
@@ -227,11 +229,11 @@ void hx__cl_end(hx__stream *base, uint64_t *copied) {
   hx__cl_stream *const stream = (hx__cl_stream *)base;
   *copied = stream->run.copied;
   if (stream->run.resident) stream->run.resident->complete = stream->run.resident_slices == stream->run.slices;
-  if (base->timed_out)
+  if (!base->timed_out) hx__cl_unbind(stream);
+  if (base->timed_out) /* perhaps an upload for which unbind has waited */
     mark_timed_out(stream);
-  else
-    hx__cl_unbind(stream);
-  if (!base->timed_out && !hx__cl_is_lost(stream)) hx__cl_adapt_to_room(stream);
+  else if (!hx__cl_is_lost(stream))
+    hx__cl_adapt_to_room(stream);
 }
 
 void hx__cl_abandon(hx__stream *base) {
