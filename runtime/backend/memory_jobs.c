@@ -81,6 +81,13 @@ static void run_awaited(hx__memory_job *job) {
   free(a);
 }
 
+bool hx__memory_jobs_wanted(hx__awaited_job *a) {
+  pthread_mutex_lock(&a->queue->lock);
+  const bool wanted = !a->abandoned;
+  pthread_mutex_unlock(&a->queue->lock);
+  return wanted;
+}
+
 /* Whether the thread hangs in a driver call. Requires the lock. */
 static bool thread_hangs(hx__memory_jobs *jobs, uint64_t limit_ns) {
   uint64_t since;

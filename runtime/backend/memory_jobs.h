@@ -42,6 +42,9 @@ void hx__memory_jobs_post(hx__memory_jobs *jobs, hx__memory_job *job);
 /* Queues the job and waits for it. True: it is done, and the caller frees the structure. False: it was not done, or its
  * thread has been in one driver call for limit_ns; the structure and the result then belong to the queue. */
 bool hx__memory_jobs_run(hx__memory_jobs *jobs, hx__awaited_job *job, uint64_t limit_ns);
+/* For the run of a job: whether its result is still wanted. The waiting thread leaves only during a driver call, so
+ * after this is true the job may use the caller's memory up to the end of its next driver call. */
+bool hx__memory_jobs_wanted(hx__awaited_job *job);
 /* Waits until all jobs are done, or the thread has been in one driver call for limit_ns. */
 void hx__memory_jobs_drain(hx__memory_jobs *jobs, uint64_t limit_ns);
 

@@ -139,7 +139,7 @@ typedef struct block_job {
 } block_job;
 
 static void *allocate_block(block_job *a) { return hx__cl_alloc(a->device, a->bytes, a->mode, &a->block); }
-static void *pin_memory(block_job *a) { return a->block = hx__cl_pin(a->device, a->p, a->bytes); }
+static void *pin_memory(block_job *a) { return a->block = hx__cl_pin(a->device, a->p, a->bytes, &a->job); }
 
 static void run_block_job(hx__awaited_job *job) {
   block_job *const a = (block_job *)job;
@@ -171,7 +171,7 @@ void *hx__cl_job_alloc(hx__device *device, size_t bytes, hx__memory_mode mode, u
 
 void *hx__cl_job_pin(hx__device *device, void *p, size_t bytes, uint64_t limit_ns) {
   void *block;
-  if (hx__gate_of_this_thread()) return hx__cl_pin(device, p, bytes);
+  if (hx__gate_of_this_thread()) return hx__cl_pin(device, p, bytes, NULL);
   return run_and_wait(device, (block_job){.make = pin_memory, .p = p, .bytes = bytes}, limit_ns, &block);
 }
 

@@ -243,7 +243,9 @@ typedef struct hx__cl_block {
   size_t pieces;
 } hx__cl_block;
 
-void *hx__cl_pin(hx__device *device, void *p, size_t bytes);
+/* job: stops as soon as that is not waited for any more, because the caller may free the memory then; NULL: it is
+ * not called for a job. */
+void *hx__cl_pin(hx__device *device, void *p, size_t bytes, hx__awaited_job *job);
 void hx__cl_unpin(hx__cl_device *device, hx__cl_block *block);
 void hx__cl_pin_timed_out(hx__cl_device *device, const hx__cl_block *block);
 /* Copies memory of this process as the operating system sees it, and returns how many bytes. -1 with EFAULT, and no

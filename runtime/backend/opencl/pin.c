@@ -22,6 +22,7 @@
 
 /* The objects with which pieces are timed. */
 typedef struct pin_timer {
+  hx__awaited_job *job; /* for which memory is pinned; NULL: none */
   cl_command_queue queue;
   cl_mem to, host;
   void *pinned;
@@ -45,9 +46,9 @@ static void pin_timer_close(pin_timer *t) {
   if (t->queue) clReleaseCommandQueue(t->queue);
 }
 
-static bool pin_timer_open(hx__cl_device *d, pin_timer *t) {
+static bool pin_timer_open(hx__cl_device *d, hx__awaited_job *job, pin_timer *t) {
   cl_int code;
-  *t = (pin_timer){.queue = clCreateCommandQueue(d->context, d->id, 0, &code)};
+  *t = (pin_timer){.job = job, .queue = clCreateCommandQueue(d->context, d->id, 0, &code)};
   if (t->queue) t->to = clCreateBuffer(d->context, CL_MEM_READ_ONLY, TIMED_BYTES, NULL, &code);
   if (t->to) t->host = clCreateBuffer(d->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, TIMED_BYTES, NULL, &code);
   if (t->host)
@@ -60,6 +61,9 @@ static bool pin_timer_open(hx__cl_device *d, pin_timer *t) {
   }
   return t->pinned;
 }
+
+/* Whether the caller's memory may be used until the next driver call has returned. */
+static bool is_wanted(const pin_timer *t) { return !t->job || hx__memory_jobs_wanted(t->job); }
 
 ssize_t hx__cl_read_host(void *into, void *from, size_t bytes) {
   const struct iovec target = {into, bytes}, source = {from, bytes};
@@ -77,9 +81,9 @@ static bool is_readable(const pin_timer *t, void *p) {
 /* Whether the device copies from there as fast as from pinned memory. One slow write proves little, because other work
  * may use the link or this thread's core. So each write is compared with one from pinned memory just after it. */
 static bool is_pinned(pin_timer *t, void *p) {
-  if (!is_readable(t, p)) return false;
+  if (!is_wanted(t) || !is_readable(t, p)) return false;
   uint64_t here = UINT64_MAX, there = t->least_ns;
-  for (int i = 0; i < TRIES; i++) {
+  for (int i = 0; i < TRIES && is_wanted(t); i++) {
     const uint64_t ns = time_write(t, p);
     if (ns < here) here = ns;
     if (here != UINT64_MAX && (double)here < SLOWER * (double)there) return true;
@@ -148,7 +152,7 @@ static size_t pin_pieces(hx__cl_device *d, pin_timer *t, uintptr_t first, uintpt
   const size_t piece = piece_bytes(d);
   for (uintptr_t at = first, next; at < end; at = next) {
     next = end - at < 2 * piece ? end : at + piece;
-    hx__cl_hostptr *const h = atomic_load(&d->base.lost) ? NULL : pin_piece(d, t, at, next);
+    hx__cl_hostptr *const h = atomic_load(&d->base.lost) || !is_wanted(t) ? NULL : pin_piece(d, t, at, next);
     if (h) b->piece[b->pieces++] = h;
     if (h) bytes += (h->end < next ? h->end : next) - (h->first > at ? h->first : at);
     if (next < end) hx__sleep_ns(POLL_NS); /* lets threads in that wait for the driver */
@@ -156,7 +160,7 @@ static size_t pin_pieces(hx__cl_device *d, pin_timer *t, uintptr_t first, uintpt
   return bytes;
 }
 
-void *hx__cl_pin(hx__device *device, void *p, size_t bytes) {
+void *hx__cl_pin(hx__device *device, void *p, size_t bytes, hx__awaited_job *job) {
   hx__cl_device *const d = (hx__cl_device *)device;
   const uintptr_t first = (uintptr_t)p & ~(uintptr_t)(HX__CL_PAGE - 1);
   const uintptr_t end = ((uintptr_t)p + bytes + HX__CL_PAGE - 1) & ~(uintptr_t)(HX__CL_PAGE - 1);
@@ -168,7 +172,7 @@ void *hx__cl_pin(hx__device *device, void *p, size_t bytes) {
   hx__cl_block *const b = calloc(1, sizeof *b);
   if (b) b->piece = calloc((end - first) / piece_bytes(d) + 1, sizeof *b->piece);
   size_t pinned = 0;
-  if (b && b->piece && pin_timer_open(d, &t)) {
+  if (b && b->piece && pin_timer_open(d, job, &t)) {
     pinned = pin_pieces(d, &t, first, end, b);
     pin_timer_close(&t);
   }
