@@ -98,6 +98,15 @@ void hx__memory_timed_out_ended(hx__memory *m, const hx__device *d) {
   free_ranges(m, ended);
 }
 
+void hx__memory_timed_out_forever(hx__memory *m, const hx__device *d) {
+  hx__lock(&m->lock);
+  for (size_t i = 0; i < m->known_count; i++)
+    if (m->known[i]->leaked && m->known[i]->reader == d) m->known[i]->reader = NULL;
+  for (hx__range *r = m->deferred; r; r = r->next)
+    if (r->reader == d) r->reader = NULL;
+  hx__unlock(&m->lock);
+}
+
 void hx__memory_destroy(hx__memory *m) {
   hx__lock(&m->lock);
   while (m->pinning) pthread_cond_wait(&m->changed, &m->lock);

@@ -99,6 +99,8 @@ void hx__memory_release(hx__memory *memory, const hx__device *device, const hx__
 void hx__memory_ran_short(hx__memory *memory, const hx__device *device);
 /* All timed-out chunks of the device have ended. */
 void hx__memory_timed_out_ended(hx__memory *memory, const hx__device *device);
+/* Nothing will show when the timed-out chunks of the device have ended: what they may read is never freed. */
+void hx__memory_timed_out_forever(hx__memory *memory, const hx__device *device);
 
 /* Whether C of a product, or of a map, stays on the device, which computes all of it. If so, fills *resident for the
  * device's stream; hx__memory_resident_end ends it after hx__memory_release_outputs. If the stream has set
