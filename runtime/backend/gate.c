@@ -18,6 +18,7 @@
 #define EXIT_POLL_NS 100000u
 #define EXIT_MOST_POLL_NS 5000000u
 #define WORKS_PART 8u   /* a call sleeps if it works, or waits for a core, for less than this part of its time */
+#define NUMBER_BITS 32u /* of the numbers of calls that each run of a gate has for itself */
 #define OTHERS_WORK 12u /* sleep counts this much less while other threads of the process work */
 
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER; /* protects the list of gates */
@@ -36,8 +37,10 @@ hx__gate *hx__gate_of_this_thread(void) { return own_gate; }
 
 bool hx__exit_has_begun(void) { return atomic_load_explicit(&exiting, memory_order_relaxed); }
 
+/* No two calls of the process have the same number, whichever gates they pass: a call that hangs is known by it. */
 static void open_gate(hx__gate *g, hx__device *device) {
-  atomic_store(&g->calls, 0);
+  static _Atomic uint64_t runs;
+  atomic_store(&g->calls, atomic_fetch_add(&runs, 1) << NUMBER_BITS);
   atomic_store(&g->helper_asleep_ns, 0);
   atomic_store(&g->unmaps, 0);
   atomic_store(&g->waited, 0);

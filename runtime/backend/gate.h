@@ -67,8 +67,8 @@ void hx__gate_has_finished(const void *queue);
 void hx__gate_has_waited(uint64_t unmaps);
 uint64_t hx__gate_unmaps_so_far(void);
 
-/* The number (odd) of the call in which the gate's thread is, and in *since_ns (may be NULL) when it began. 0: it is in
- * no call, or was given up. */
+/* The number (odd, and of no other call of the process) of the call in which the gate's thread is, and in *since_ns
+ * (may be NULL) when it began. 0: it is in no call, or was given up. */
 uint64_t hx__gate_inside(const hx__gate *gate, uint64_t *since_ns);
 /* Gives up the gate's thread, which is inside the call with that number. False: the call has returned already. */
 bool hx__gate_give_up(hx__gate *gate, uint64_t call);
