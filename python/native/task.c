@@ -3,11 +3,13 @@
 #include "native.h"
 
 #include <string.h>
+#include <unistd.h>
 
 typedef struct task_object {
   PyObject_HEAD hxpy_context *context;
   hx_event *event;         /* NULL: no thread may wait for it any more */
   PyThread_type_lock lock; /* held by the thread that waits for the event */
+  pid_t process;           /* of that thread: a forked child has the lock and not the thread */
   hxpy_product product;    /* one of the two is used */
   hxpy_reduction reduction;
   hx_status status; /* from here on: of the task, once it has ended */
@@ -23,6 +25,7 @@ static task_object *task_make(hxpy_context *c) {
   task_object *t = (task_object *)PyType_GenericAlloc(task_type, 0);
   if (!t) return NULL;
   t->context = c;
+  t->process = getpid();
   t->lock = PyThread_allocate_lock();
   if (t->lock) return t;
   t->context = NULL; /* the caller leaves it */
@@ -41,9 +44,14 @@ static void release(task_object *t) {
   t->context = NULL;
 }
 
-/* Waits for the event unless another thread has; that one is waited for. */
+/* Waits for the event unless another thread has; that one is waited for. In a forked child it would never end. */
 static void wait_for(task_object *t) {
   if (!PyThread_acquire_lock(t->lock, NOWAIT_LOCK)) {
+    if (getpid() != t->process) {
+      t->status = HX_UNSUPPORTED;
+      strcpy(t->detail, "the task runs in the parent of this forked process");
+      return;
+    }
     Py_BEGIN_ALLOW_THREADS;
     PyThread_acquire_lock(t->lock, WAIT_LOCK);
     Py_END_ALLOW_THREADS;

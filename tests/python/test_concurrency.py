@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import os
+import signal
 import threading
 import time
 import unittest
@@ -210,6 +211,26 @@ class Forks(unittest.TestCase):
                 os._exit(status)
         self.assertEqual(os.waitpid(child, 0)[1], 0)
         self.assertTrue((task.wait() == 90).all())
+
+    def test_a_child_waits_for_no_thread_of_its_parent(self):
+        with hx.Context(**SLOW) as c:
+            task = hx.reduce_async("sum", np.ones(1 << 20, np.float32), context=c)
+            waiter = threading.Thread(target=task.wait)
+            waiter.start()
+            time.sleep(0.05)  # the thread waits by now; if not, nothing is tested
+            child = os.fork()
+            if child == 0:
+                status = 1
+                try:
+                    signal.alarm(20)
+                    status = 0 if task.wait() == 1 << 20 else 2
+                except hx.Unsupported:
+                    status = 0
+                finally:
+                    os._exit(status)
+            self.assertEqual(os.waitpid(child, 0)[1], 0)
+            waiter.join()
+            self.assertEqual(task.wait(), 1 << 20)
 
 
 class Contexts(unittest.TestCase):
