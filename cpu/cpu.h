@@ -87,9 +87,10 @@ typedef struct hx__lines_table {
 /* Rows of elements that an expression computes, both numbers above 0. */
 typedef struct hx__expr_rows {
   size_t n, rows;
-  const size_t *ld; /* elements from row to row of each input; 0: every row is the first one. Not read of one row. Of
-                       an input that has one value per row: from value to value */
-  size_t ld_out;    /* elements from row to row of the results */
+  const size_t *ld;    /* elements from row to row of each input; 0: every row is the first one. Not read of one row. Of
+                          an input that has one value per row: from value to value */
+  size_t ld_out;       /* elements from row to row of the results */
+  uint32_t row, index; /* the number of the first row, and the index that the first element of each row has */
 } hx__expr_rows;
 
 typedef struct hx__cpu_kernels {
@@ -125,7 +126,7 @@ typedef struct hx__cpu_kernels {
 
   /* Computes an expression of n elements of each row: out[r * ld_out + i] = f(inputs[0][r * ld[0] + i], ...).
    * parameters: their bits. out may be an input, but not overlap one otherwise. past_caches: it is faster to store out
-   * in memory at once. Needs 38 KiB of stack. */
+   * in memory at once. Needs 39 KiB of stack. */
   void (*evaluate)(const hx__expr_code *code, const void *const *inputs, const uint32_t *parameters, hx__expr_rows rows,
                    bool past_caches, void *out);
 } hx__cpu_kernels;

@@ -26,15 +26,17 @@ typedef struct coder {
   const char *exceeded; /* the first limit that was; NULL: none */
 } coder;
 
-static const hx__expr_operand no_operand = {.place = HX__PLACE_NONE};
+static const hx__expr_operand no_operand = {.place = HX__PLACE_NONE},
+                              first_index = {.place = HX__PLACE_ROW, .index = HX__EXPR_FIRST_INDEX};
 
-static bool is_leaf(const coder *c, unsigned v) { return c->e->value[v].op < HX__EXPR_NEGATE_F; }
+static bool is_leaf(const coder *c, unsigned v) { return c->e->value[v].op < HX__EXPR_INDEX; }
 
 static hx__expr_operand operand_of(const coder *c, unsigned v) {
   const hx__expr_value *const value = &c->e->value[v];
   static const uint8_t place[] = {[HX__EXPR_CONSTANT] = HX__PLACE_VALUE,
                                   [HX__EXPR_INPUT] = HX__PLACE_INPUT,
                                   [HX__EXPR_ROW] = HX__PLACE_ROW,
+                                  [HX__EXPR_ROW_NUMBER] = HX__PLACE_ROW,
                                   [HX__EXPR_PARAMETER] = HX__PLACE_PARAMETER};
   if (is_leaf(c, v))
     return (hx__expr_operand){.place = place[value->op], .index = (uint8_t)value->arg[0], .bits = value->bits};
@@ -65,28 +67,13 @@ static void load(coder *c, unsigned v) {
 }
 
 static bool is_commutative(unsigned op) {
-  switch (op) {
-    case HX__EXPR_ADD_F:
-    case HX__EXPR_MUL_F:
-    case HX__EXPR_MIN_F:
-    case HX__EXPR_MAX_F:
-    case HX__EXPR_EQUAL_F:
-    case HX__EXPR_DIFFER_F:
-    case HX__EXPR_ADD_I:
-    case HX__EXPR_MUL_I:
-    case HX__EXPR_AND_I:
-    case HX__EXPR_OR_I:
-    case HX__EXPR_XOR_I:
-    case HX__EXPR_MIN_I:
-    case HX__EXPR_MIN_U:
-    case HX__EXPR_MAX_I:
-    case HX__EXPR_MAX_U:
-    case HX__EXPR_EQUAL_I:
-    case HX__EXPR_DIFFER_I:
-      return true;
-    default:
-      return false;
-  }
+  static const bool commutes[HX__STEP_OPS] = {
+      [HX__EXPR_ADD_F] = true,   [HX__EXPR_MUL_F] = true,    [HX__EXPR_MIN_F] = true, [HX__EXPR_MAX_F] = true,
+      [HX__EXPR_EQUAL_F] = true, [HX__EXPR_DIFFER_F] = true, [HX__EXPR_ADD_I] = true, [HX__EXPR_MUL_I] = true,
+      [HX__EXPR_AND_I] = true,   [HX__EXPR_OR_I] = true,     [HX__EXPR_XOR_I] = true, [HX__EXPR_MIN_I] = true,
+      [HX__EXPR_MIN_U] = true,   [HX__EXPR_MAX_I] = true,    [HX__EXPR_MAX_U] = true, [HX__EXPR_EQUAL_I] = true,
+      [HX__EXPR_DIFFER_I] = true};
+  return commutes[op];
 }
 
 static void swap(unsigned *a, unsigned *b) {
@@ -139,7 +126,7 @@ static void use(coder *c, unsigned v) {
 }
 
 static void save(coder *c, unsigned v) {
-  const unsigned most = HX__EXPR_TEMPORARIES + c->e->row_inputs;
+  const unsigned most = HX__EXPR_TEMPORARIES + c->code->row_values;
   uint8_t t = 0;
   while (t < most && c->taken[t]) t++;
   if (t == most)
@@ -352,6 +339,8 @@ static void code_operation(coder *c, unsigned v) {
     use(c, value->arg[2]);
   } else if (operands == 2) {
     code_two(c, value->op, a, b);
+  } else if (operands == 0) {
+    emit(c, value->op, HX__FORM_K, first_index, no_operand);
   } else {
     if (value->op == HX__EXPR_FMA_F && c->accumulator == b) swap(&a, &b);
     load(c, a);
@@ -371,9 +360,11 @@ static const char *code_of(const hx__expr *e, hx__expr_code *out, bool in_list_o
   coder c = {.e = e, .code = out, .accumulator = NONE};
   out->steps = 0;
   out->inputs = e->inputs;
-  out->row_inputs = e->row_inputs;
-  memcpy(out->per_row, e->per_row, sizeof out->per_row);
-  memcpy(c.taken, e->per_row, sizeof e->per_row); /* groups of their own: HX__EXPR_GROUPS */
+  out->row_values = e->row_inputs + e->by_row + e->by_index;
+  memcpy(out->per_row, e->per_row, sizeof e->per_row);
+  out->per_row[HX__EXPR_NUMBER_OF_ROW] = e->by_row;
+  out->per_row[HX__EXPR_FIRST_INDEX] = e->by_index;
+  memcpy(c.taken, out->per_row, sizeof out->per_row); /* groups of their own: HX__EXPR_GROUPS */
   memset(c.temporary, HX__EXPR_GROUPS, sizeof c.temporary);
   for (unsigned v = 0; v < e->count; v++)
     for (unsigned i = 0; i < hx__expr_operands((hx__expr_op)e->value[v].op); i++) c.uses[e->value[v].arg[i]]++;

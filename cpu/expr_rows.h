@@ -15,9 +15,10 @@ typedef struct step_frame {
 } step_frame;
 
 /* The arrays of one call, and what the steps refer to. An input that has one value per row begins with that of the
- * current row. */
+ * current row, whose number and first index are the others of such values. */
 typedef struct step_arrays {
   const element *input[HX__EXPR_INPUTS];
+  element row, index; /* index: of the element where the steps' arrays begin */
   const uint32_t *parameters;
   char *temporaries_end;
   element *out;
@@ -28,13 +29,19 @@ static char *step_group(const step_arrays *arrays, unsigned index) {
   return arrays->temporaries_end - (index + 1u) * STEP_BYTES;
 }
 
+/* A value that the current row has. */
+static element step_row_value(const step_arrays *arrays, unsigned which) {
+  if (which == HX__EXPR_NUMBER_OF_ROW) return arrays->row;
+  return which == HX__EXPR_FIRST_INDEX ? arrays->index : *arrays->input[which];
+}
+
 static step_operand step_bind_operand(hx__expr_operand o, const step_arrays *arrays, int32_t *moves) {
   *moves = o.place == HX__PLACE_INPUT ? -1 : 0;
   switch ((hx__expr_place)o.place) {
     case HX__PLACE_INPUT:
       return (step_operand){.begin = (char *)(uintptr_t)arrays->input[o.index]};
     case HX__PLACE_ROW:
-      if (!arrays->in_memory) return (step_operand){.bits = *arrays->input[o.index]};
+      if (!arrays->in_memory) return (step_operand){.bits = step_row_value(arrays, o.index)};
       return (step_operand){.begin = step_group(arrays, o.index)};
     case HX__PLACE_TEMPORARY:
       return (step_operand){.begin = step_group(arrays, o.index)};
@@ -92,11 +99,41 @@ INLINED void step_fill(element *to, element value, size_t count) {
   }
 }
 
+/* Consecutive numbers in `count` elements, and behind them as far as the last vector reaches, but not up to `end`. */
+INLINED void step_count(element *to, element first, size_t count, const element *end) {
+  const v_u32 lanes = v_load((const char *)step_lanes);
+  size_t i = 0;
+  for (; i < count && (size_t)(end - (to + i)) >= STEP_LANES; i += STEP_LANES)
+    *(v_u32_unaligned *)(to + i) = lanes + (first + (element)i);
+  for (; i < count; i++) to[i] = first + (element)i;
+}
+
+/* Writes the row numbers and the indices of `count` elements from `first` on, and zeros behind them. */
+static __attribute__((noinline)) void step_spread_numbers(const step_values *v, size_t first, size_t count) {
+  const bool *const per_row = v->code->per_row;
+  element *const numbers = (element *)(void *)step_group(v->arrays, HX__EXPR_NUMBER_OF_ROW);
+  element *const indices = (element *)(void *)step_group(v->arrays, HX__EXPR_FIRST_INDEX);
+  element row = v->arrays->row + (element)(first / v->period);
+  size_t col = first % v->period;
+  for (size_t done = 0; done < count; row++, col = 0) {
+    const size_t left = count - done, ends = v->period - col, part = left < ends ? left : ends;
+    if (per_row[HX__EXPR_NUMBER_OF_ROW]) step_fill(numbers + done, row, part);
+    if (per_row[HX__EXPR_FIRST_INDEX])
+      step_count(indices + done, v->arrays->index + (element)col, part, indices + STEP_ELEMENTS);
+    done += part;
+  }
+  const size_t behind = (STEP_ELEMENTS - count) * sizeof(element);
+  if (per_row[HX__EXPR_NUMBER_OF_ROW]) memset(numbers + count, 0, behind);
+  if (per_row[HX__EXPR_FIRST_INDEX]) memset(indices + count, 0, behind);
+}
+
 /* Writes the values for `count` elements from `first` on, and zeros behind them. */
 static __attribute__((noinline)) void step_spread_values(const step_values *v, size_t first, size_t count) {
+  const bool *const per_row = v->code->per_row;
+  if (per_row[HX__EXPR_NUMBER_OF_ROW] || per_row[HX__EXPR_FIRST_INDEX]) step_spread_numbers(v, first, count);
   const size_t row = first / v->period, ends = v->period - first % v->period;
   for (unsigned i = 0; i < v->code->inputs; i++) {
-    if (!v->code->per_row[i]) continue;
+    if (!per_row[i]) continue;
     element *const to = (element *)(void *)step_group(v->arrays, i);
     const element *from = v->arrays->input[i] + row * v->ld[i];
     size_t done = ends < count ? ends : count;
@@ -184,6 +221,7 @@ static void step_run_rest(const step_values *v, step *steps, size_t at, size_t c
   const hx__expr_rows row = {.n = count, .rows = 1};
   for (unsigned i = 0; i < v->code->inputs; i++) rest.input[i] += v->code->per_row[i] ? 0 : at;
   rest.out += at;
+  rest.index += (element)at;
   step_run_narrow(&rest, steps, &row, v, at);
 }
 
@@ -210,11 +248,14 @@ static size_t step_run_past_caches(const step_values *v, step *steps, size_t beg
 
 #define STEP_LEAST_PAST_CACHES (16 * STEP_BYTES) /* the bytes of a row for which two more groups are not too many */
 
-/* alike: only the inputs that have one value per row begin elsewhere. */
+/* alike: only the values that rows have one of begin elsewhere. Groups are then counted from the first row, of which an
+ * element as far from the beginning of the row would have that index. */
 static __attribute__((noinline)) void step_next_row(const hx__expr_code *code, step_arrays *arrays, step *steps,
                                                     const hx__expr_rows *rows, bool alike) {
   for (unsigned i = 0; i < code->inputs; i++)
     if (!alike || code->per_row[i]) arrays->input[i] += rows->ld[i];
+  arrays->row++;
+  if (alike) arrays->index -= (element)rows->ld_out;
   if (!alike) {
     arrays->out += rows->ld_out;
     step_bind(code, arrays, steps);
@@ -222,8 +263,8 @@ static __attribute__((noinline)) void step_next_row(const hx__expr_code *code, s
   }
   for (unsigned i = 0; i < code->steps; i++) {
     const hx__expr_step *const s = &code->step[i];
-    if (s->p.place == HX__PLACE_ROW) steps[i].p.bits = *arrays->input[s->p.index];
-    if (s->q.place == HX__PLACE_ROW) steps[i].q.bits = *arrays->input[s->q.index];
+    if (s->p.place == HX__PLACE_ROW) steps[i].p.bits = step_row_value(arrays, s->p.index);
+    if (s->q.place == HX__PLACE_ROW) steps[i].q.bits = step_row_value(arrays, s->q.index);
   }
 }
 
@@ -238,7 +279,7 @@ INLINED void step_run_wide(step_arrays *arrays, step *steps, const hx__expr_rows
   const size_t distance = alike ? rows->ld_out * sizeof(element) : 0;
   step_bind(code, arrays, steps);
   for (size_t row = 0, begin = 0; row < count; row++, begin += distance) {
-    if (row && (!alike || code->row_inputs)) step_next_row(code, arrays, steps, rows, alike);
+    if (row && (!alike || code->row_values)) step_next_row(code, arrays, steps, rows, alike);
     size_t at = begin;
     if (past) at = step_run_past_caches(v, steps, begin, begin + bytes);
     for (; at + STEP_BYTES <= begin + bytes; at += STEP_BYTES) step_run_group(v, steps, at);
@@ -259,14 +300,17 @@ static bool step_is_uneven(size_t n) { return (n + STEP_ELEMENTS - 1) / STEP_ELE
 static void evaluate(const hx__expr_code *code, const void *const *inputs, const uint32_t *parameters,
                      hx__expr_rows rows, bool past_caches, void *out) {
   step_frame frame __attribute__((aligned(HX__V_BYTES)));
-  step_arrays arrays = {
-      .parameters = parameters, .temporaries_end = frame.temporaries + sizeof frame.temporaries, .out = out};
+  step_arrays arrays = {.row = rows.row,
+                        .index = rows.index,
+                        .parameters = parameters,
+                        .temporaries_end = frame.temporaries + sizeof frame.temporaries,
+                        .out = out};
   for (unsigned i = 0; i < code->inputs; i++) arrays.input[i] = inputs[i];
   const bool alike = step_rows_are_alike(code, &rows), no_gaps = rows.n == rows.ld_out && alike;
   const step_values values = {.code = code, .arrays = &arrays, .ld = rows.ld, .period = rows.n};
   const bool short_rows = rows.n < STEP_ELEMENTS || (no_gaps && step_is_uneven(rows.n));
-  arrays.in_memory = code->row_inputs && rows.rows > 1 && short_rows;
-  if (no_gaps && (!code->row_inputs || short_rows)) rows.n *= rows.rows, rows.rows = 1;
+  arrays.in_memory = code->row_values && rows.rows > 1 && short_rows;
+  if (no_gaps && (!code->row_values || short_rows)) rows.n *= rows.rows, rows.rows = 1;
   if (rows.n < STEP_ELEMENTS)
     step_run_narrow(&arrays, frame.steps, &rows, &values, 0);
   else

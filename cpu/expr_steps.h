@@ -130,6 +130,17 @@ STEP_2(SQUARE_ADD, AK, A, PK)
 STEP_1(LOAD, M, PM)
 STEP_1(LOAD, K, PK)
 
+/* The indices of the elements, of which p is that of the element at the beginning of the arrays. */
+static const uint32_t step_lanes[]
+    __attribute__((aligned(64))) = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+#define STEP_INDEX_AT(i) a##i = first + (uint32_t)((i)*HX__V_BYTES / 4u);
+static void step_INDEX_K(STEP_ARGS) {
+  STEP_FIND_NEXT;
+  const v_u32 first = v_load((const char *)step_lanes) + (s->p.bits + (uint32_t)((size_t)at / 4u));
+  STEP_EACH(STEP_INDEX_AT)
+  STEP_NEXT;
+}
+
 #define STEP_STORE(i) *(v_u32_unaligned *)(p + (i)*HX__V_BYTES) = a##i;
 static void step_SAVE_M(STEP_ARGS) {
   STEP_FIND_NEXT;
@@ -180,6 +191,7 @@ STEP_END_F(past_caches, STEP_STORE_PAST)
 static step_fn *const step_functions[HX__STEP_OPS][HX__FORMS] = {
     HX__EXPR_OPERATIONS(STEP_ROW)[HX__STEP_LOAD] = {[HX__FORM_M] = step_LOAD_M, [HX__FORM_K] = step_LOAD_K},
     [HX__STEP_SAVE] = {[HX__FORM_M] = step_SAVE_M},
+    [HX__EXPR_INDEX] = {[HX__FORM_M] = step_LOAD_M, [HX__FORM_K] = step_INDEX_K},
     [HX__STEP_MUL_ADD] = {STEP_ROW_3(MUL_ADD)},
     [HX__STEP_ADD_MUL] = {STEP_ROW_3(ADD_MUL)},
     [HX__STEP_SQUARE] = {STEP_ROW_1(SQUARE)},

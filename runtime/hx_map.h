@@ -32,7 +32,9 @@ typedef struct hx_kernel hx_kernel;
 
 /* What hx_compile compiles. The strings are read only during the call. */
 typedef struct hx_kernel_source {
-  const char *text;       /* the expression, such as "a * x + y"; local variables may come before it */
+  const char *text;       /* the expression, such as "a * x + y"; local variables may come before it. Unless the source
+                             declares names that are the same, index is the i of the loop of hx_map below, or the j of
+                             that of hx_map_rows, and row the i of the latter: both unsigned, modulo 2^32 */
   const char *inputs;     /* type and name of an element of each array, such as "float x, int y"; NULL: no arrays. With
                              the word row before it, "row float m", the array has one value per row (hx_map_rows) */
   const char *parameters; /* the same of values that all elements share, such as "float a"; NULL: none */

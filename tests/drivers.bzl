@@ -68,6 +68,8 @@ _OTHERS = [
     ("map_rows_test", "pocl", ["cpu,pocl", "svm-fine", "100"]),
     ("map_rows_test", "rusticl", ["cpu,rusticl", "copy", "60"]),
     ("many_kernels_test", "pocl", ["pocl"]),
+    ("map_index_test", "pocl", ["cpu,pocl", "copy"]),
+    ("map_index_test", "pocl", ["cpu,pocl", "svm-fine"]),
     ("map_launch_test", "pocl", ["pocl", "svm-fine,svm-coarse,hostptr,copy"]),
     ("map_launch_test", "pocl6", ["pocl", "svm-system,usm"]),
     ("map_launch_test", "rusticl", ["rusticl", "hostptr,copy"]),

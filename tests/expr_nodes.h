@@ -17,12 +17,12 @@ typedef struct row {
   int precedence, operands;
   bool integers; /* no float operands */
 } row;
-typedef enum kind { INPUT, PARAMETER, LITERAL, UNARY, BINARY, CONDITION, CAST, CALL } kind;
+typedef enum kind { INPUT, PARAMETER, POSITION, LITERAL, UNARY, BINARY, CONDITION, CAST, CALL } kind;
 
 typedef struct node {
   kind kind;
   hx_type type;
-  unsigned which;       /* of an input or parameter */
+  unsigned which;       /* of an input or parameter; 1: the row's number, 0: the index */
   const struct row *op; /* of an operator or function */
   uint32_t bits;        /* of a literal; of an input: 0 if it has one value per row, else 1 */
   struct node *kid[3];

@@ -76,6 +76,11 @@ static node *draw_node(tree *t, unsigned depth);
 
 static node *draw_leaf(tree *t) {
   const unsigned what = draw(t, 8);
+  if (what == 1 && draw(t, 2)) {
+    node *const n = new_node(t, POSITION, HX_U32);
+    n->which = draw(t, 4) == 0;
+    return n;
+  }
   if (what == 0 && t->parameters) {
     const unsigned p = draw(t, t->parameters);
     node *const n = new_node(t, PARAMETER, t->parameter_type[p]);
@@ -190,6 +195,9 @@ static void put_node(tree *t, const node *n, int least) {
     case PARAMETER:
       snprintf(text, sizeof text, "%c%u", n->kind == INPUT ? 'x' : 'p', n->which);
       put(t, text);
+      break;
+    case POSITION:
+      put(t, n->which ? "row" : "index");
       break;
     case LITERAL:
       put_literal(t, n);

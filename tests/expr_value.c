@@ -126,6 +126,7 @@ static value compute(const node *n, const uint32_t *const inputs[], const hx_val
   for (int k = 0; k < 3 && n->kid[k]; k++) kid[k] = compute(n->kid[k], inputs, parameters, i);
   if (n->kind == INPUT) return (value){.type = n->type, .u = inputs[n->which][n->bits * i]};
   if (n->kind == PARAMETER) return (value){.type = n->type, .u = parameters[n->which].u32};
+  if (n->kind == POSITION) return (value){.type = n->type, .u = n->which ? 0 : (uint32_t)i};
   if (n->kind == LITERAL) return (value){.type = n->type, .u = n->bits};
   switch (n->kind) {
     case UNARY:

@@ -6,7 +6,12 @@
 void hx__map_elements(const hx__cpu_kernels *cpu, const hx__work *w, hx__elements e, bool past_caches, uint32_t *to) {
   for (size_t done = 0; done < e.count;) {
     const hx__map_part part = hx__map_part_at(w, e.first + done, e.count - done);
-    const hx__expr_rows rows = {.n = part.cols, .rows = part.rows, .ld = w->ld, .ld_out = to ? part.cols : w->ld_out};
+    const hx__expr_rows rows = {.n = part.cols,
+                                .rows = part.rows,
+                                .ld = w->ld,
+                                .ld_out = to ? part.cols : w->ld_out,
+                                .row = (uint32_t)part.row,
+                                .index = (uint32_t)part.col};
     uint32_t *const out = to ? to + done : (uint32_t *)w->map_out + part.row * w->ld_out + part.col;
     cpu->evaluate(&w->kernel->code, hx__inputs_at(w, part.row, part.col).p, w->parameter, rows, past_caches, out);
     done += part.rows * part.cols;

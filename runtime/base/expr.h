@@ -80,16 +80,22 @@ typedef enum hx__expr_op {
   HX__EXPR_INPUT,    /* arg[0]: which one */
   HX__EXPR_ROW,      /* an input that has one value per row */
   HX__EXPR_PARAMETER,
+  HX__EXPR_ROW_NUMBER, /* which row the element is in, counted from 0, modulo 2^32 */
+  HX__EXPR_INDEX,      /* which element of its row it is, counted in the same way */
   HX__EXPR_OPERATIONS(HX__EXPR_ENUMERATOR) HX__EXPR_OP_COUNT
 } hx__expr_op;
 
 #define HX__EXPR_INPUTS 8u
+/* What every row has one value of: inputs, if they are so declared, its number, and the index of its first element. */
+#define HX__EXPR_NUMBER_OF_ROW HX__EXPR_INPUTS
+#define HX__EXPR_FIRST_INDEX (HX__EXPR_INPUTS + 1u)
+#define HX__EXPR_ROW_VALUES (HX__EXPR_INPUTS + 2u)
 #define HX__EXPR_PARAMETERS 8u
 #define HX__EXPR_VALUES 512u /* inputs, parameters and constants included */
 
 typedef struct hx__expr_value {
   uint8_t op, type; /* hx__expr_op, hx_type */
-  uint16_t arg[3];  /* earlier values; of an input or parameter: its index */
+  uint16_t arg[3];  /* earlier values; of an input or parameter: which one */
   uint32_t bits;    /* of a constant */
 } hx__expr_value;
 
@@ -109,6 +115,7 @@ typedef struct hx__expr {
   unsigned inputs, row_inputs, parameters; /* row_inputs: how many of the inputs have one value per row */
   uint8_t input_type[HX__EXPR_INPUTS], parameter_type[HX__EXPR_PARAMETERS];
   bool per_row[HX__EXPR_INPUTS];
+  bool by_row, by_index; /* whether a value is HX__EXPR_ROW_NUMBER, and whether one is HX__EXPR_INDEX */
 } hx__expr;
 
 /* A short name for the operations of an expression, by which measurements and programs of devices are found. */

@@ -12,8 +12,8 @@
 
 #define HX__EXPR_STEPS 512
 #define HX__EXPR_TEMPORARIES 16 /* groups that are kept in memory at the same time */
-/* With those of inputs that have one value per row: group i has that value of input i, once for each element. */
-#define HX__EXPR_GROUPS (HX__EXPR_TEMPORARIES + HX__EXPR_INPUTS)
+/* With those of values that rows have one of: group i has value i, once for each element. */
+#define HX__EXPR_GROUPS (HX__EXPR_TEMPORARIES + HX__EXPR_ROW_VALUES)
 
 /* What a step does: an operation of expressions, or one of these. A is the accumulator, p and q are operands. */
 typedef enum hx__expr_step_op {
@@ -58,7 +58,7 @@ typedef enum hx__expr_place {
   HX__PLACE_NONE,
   HX__PLACE_INPUT,
   HX__PLACE_TEMPORARY,
-  HX__PLACE_ROW, /* an input that has one value per row; from here on, elements have one value together */
+  HX__PLACE_ROW, /* a value that rows have one of; from here on, elements have one value together */
   HX__PLACE_VALUE,
   HX__PLACE_PARAMETER
 } hx__expr_place;
@@ -74,8 +74,9 @@ typedef struct hx__expr_step {
 } hx__expr_step;
 
 typedef struct hx__expr_code {
-  unsigned steps, inputs, row_inputs; /* as of the expression */
-  bool per_row[HX__EXPR_INPUTS];
+  unsigned steps, inputs;
+  unsigned row_values; /* how many values rows have one of, and which: inputs, and those after them */
+  bool per_row[HX__EXPR_ROW_VALUES];
   hx__expr_step step[HX__EXPR_STEPS];
 } hx__expr_code;
 

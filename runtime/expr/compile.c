@@ -89,6 +89,13 @@ static NEVER_INLINED void fail_on_assignment(parser *p) {
                   "= changes a variable in C, and nothing can be changed here: write == to compare");
 }
 
+/* The first use declares the word, so that no variable is called so later. */
+static NEVER_INLINED unsigned use_counter(parser *p, const token *where, const counter *number) {
+  const unsigned v = hx__checked(p, where, hx__expr_leaf(p->e, number->op, HX_U32, number->row_value));
+  declare(p, v, where, p->s.text);
+  return v;
+}
+
 static NEVER_INLINED unsigned parse_name(parser *p) {
   const token where = p->s.token;
   const function *const f = hx__function_at(p);
@@ -106,9 +113,10 @@ static NEVER_INLINED unsigned parse_name(parser *p) {
     return hx__constant(p, &where, c->type, c->bits);
   }
   const name *const n = find_name(p, &where);
-  if (!n) return hx__fail_on_unknown_name(p, where);
+  const counter *const number = n ? NULL : hx__counter_at(&p->s);
+  if (!n && !number) return hx__fail_on_unknown_name(p, where);
   hx__source_advance(&p->s);
-  return n->value;
+  return n ? n->value : use_counter(p, &where, number);
 }
 
 static NEVER_INLINED unsigned fail_without_expression(parser *p, const token *where) {
@@ -205,6 +213,17 @@ static unsigned parse_expression(parser *p) {
   return hx__apply_condition(p, &where, condition, a, b);
 }
 
+static void check_new_name(parser *p, const token *where) {
+  const name *const n = find_name(p, where);
+  if (!n) return;
+  const quoted q = hx__source_quote(&p->s, where);
+  const counter *const number = hx__counter_named(n->text, n->length);
+  if (number && p->e->value[n->value].op == number->op)
+    hx__source_fail(&p->s, where, "%s is already used as %s: declare another name", q.text, number->meaning);
+  else
+    hx__source_fail(&p->s, where, "%s is declared twice", q.text);
+}
+
 /* Reads a new name. */
 static token parse_new_name(parser *p) {
   const token where = p->s.token;
@@ -213,8 +232,8 @@ static token parse_new_name(parser *p) {
     hx__source_fail(&p->s, &where, "a name is expected before %s", q.text);
   else if (hx__is_reserved(p))
     hx__source_fail(&p->s, &where, "%s cannot be a name", q.text);
-  else if (find_name(p, &where))
-    hx__source_fail(&p->s, &where, "%s is declared twice", q.text);
+  else
+    check_new_name(p, &where);
   hx__source_advance(&p->s);
   return where;
 }
@@ -270,6 +289,7 @@ static void parse_variable(parser *p) {
   if (hx__source_is_sign(&p->s, ','))
     hx__source_fail(&p->s, &p->s.token, "each variable has a declaration of its own: write ; and the type again");
   hx__source_expect(&p->s, ';');
+  if (p->s.status == HX_OK) check_new_name(p, &where);
   if (p->s.status == HX_OK) declare(p, v, &where, p->s.text);
 }
 

@@ -111,6 +111,8 @@ uint32_t hx__expr_fold(hx__expr_op op, uint32_t x, uint32_t y, uint32_t z) {
     case HX__EXPR_INPUT:
     case HX__EXPR_ROW:
     case HX__EXPR_PARAMETER:
+    case HX__EXPR_ROW_NUMBER:
+    case HX__EXPR_INDEX:
     case HX__EXPR_OP_COUNT:
       break;
   }

@@ -2,6 +2,7 @@
  * The words of the language that are not operations: types, constants, those that C reserves, and what to write instead
  * of words that C knows and user kernels do not. */
 #include <stdio.h>
+#include <string.h>
 
 #include "runtime/base/status.h"
 #include "runtime/expr/parser.h"
@@ -43,6 +44,18 @@ const word_constant *hx__word_constant_at(const source *s) {
     if (hx__source_is_word(s, constants[i].word)) return &constants[i];
   return NULL;
 }
+
+static const counter counters[] = {
+    {"index", "the number of the element", HX__EXPR_INDEX, HX__EXPR_FIRST_INDEX},
+    {"row", "the number of the row", HX__EXPR_ROW_NUMBER, HX__EXPR_NUMBER_OF_ROW},
+};
+
+const counter *hx__counter_named(const char *text, size_t length) {
+  for (size_t i = 0; i < sizeof counters / sizeof counters[0]; i++)
+    if (strlen(counters[i].word) == length && !memcmp(counters[i].word, text, length)) return &counters[i];
+  return NULL;
+}
+const counter *hx__counter_at(const source *s) { return hx__counter_named(s->text + s->token.at, s->token.length); }
 
 /* Macros that are doubles in C, and the float next to each. */
 static const struct {

@@ -69,6 +69,13 @@ typedef struct word_constant {
   uint32_t bits;
 } word_constant;
 
+/* A word for which element is computed: it has this meaning where it is not a name that the source declares. */
+typedef struct counter {
+  const char *word, *meaning;
+  hx__expr_op op;
+  unsigned row_value; /* expr.h numbers them */
+} counter;
+
 /* Values are numbers of the expression's list, or 0 once the parser has failed. `where` is what an error is about. */
 unsigned hx__checked(parser *p, const token *where, unsigned v); /* fails if v is HX__EXPR_VALUES */
 unsigned hx__constant(parser *p, const token *where, hx_type type, uint32_t bits);
@@ -89,6 +96,10 @@ void hx__convert_arguments(parser *p, const token *where, const elementary *f, u
 
 /* The constant at the current token, or NULL. */
 const word_constant *hx__word_constant_at(const source *s);
+
+/* The counter at the current token, or of a name; NULL: it is none. */
+const counter *hx__counter_at(const source *s);
+const counter *hx__counter_named(const char *text, size_t length);
 
 /* Whether the current token is a word of C's types, or one that cannot be declared. */
 bool hx__is_type_word(const source *s);

@@ -84,6 +84,11 @@ void hx__expr_remove_unused(hx__expr *e) {
   e->result = number[e->result];
   memset(&e->value[count], 0, (e->count - count) * sizeof e->value[0]); /* equal expressions have equal bytes */
   e->count = count;
+  e->by_row = e->by_index = false;
+  for (unsigned i = 0; i < count; i++) {
+    e->by_row = e->by_row || e->value[i].op == HX__EXPR_ROW_NUMBER;
+    e->by_index = e->by_index || e->value[i].op == HX__EXPR_INDEX;
+  }
 }
 
 void hx__expr_with_functions(hx__expr *e) {

@@ -68,9 +68,11 @@ static hx_status copy_lists(const struct hx_map_args *t, hx__work *w) {
   return HX_OK;
 }
 
-/* Rows without gaps are one row, which devices compute faster if rows are short. */
+/* Rows without gaps are one row, which devices compute faster if rows are short, unless the text asks which row or
+ * which element of it is computed. */
 static void join_rows(hx__work *w) {
   const hx__expr *const e = &w->kernel->expr;
+  if (e->by_row || e->by_index) return;
   for (unsigned i = 0; i < e->inputs; i++)
     if (w->ld[i] != (e->per_row[i] ? 0 : w->cols)) return;
   if (w->map && w->ld_out != w->cols) return;

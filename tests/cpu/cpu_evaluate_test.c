@@ -2,7 +2,8 @@
  * Expressions of every ISA that this CPU has, stored past the caches: the same bits as without, for lengths around the
  * least one for which that is done, any 4-byte alignment, rows with gaps, NaN, in place, and results that begin or end
  * at a page that may not be touched. And many rows, which all inputs have as they are or share, or of which one has a
- * value per row: the same bits as one row at a time, and nothing is read or written beyond the arrays.
+ * value per row: the same bits as one row at a time, and nothing is read or written beyond the arrays. Numbers of rows
+ * and of elements go on at 0 behind 2^32 - 1.
  * Usage: cpu_evaluate_test [seed] */
 #include "cpu/cpu.h"
 #include "reference/data.h"
@@ -10,6 +11,7 @@
 #include "tests/check.h"
 #include "tests/cpu_memory.h"
 
+#define SEAM (UINT32_MAX - 4u) /* of rows and of elements: their numbers are modulo 2^32 */
 enum { MOST_ROWS = 3, MOST_N = 2100, GAP = 5, ALIGNMENTS = 17 };
 #define MOST_ELEMENTS ((size_t)MOST_ROWS * (MOST_N + GAP) + ALIGNMENTS)
 
@@ -43,6 +45,8 @@ static const struct row_source {
     OF_ROW("(y - a) * (y + y)", "float"),
     OF_ROW("y > a ? x % y : (y >> 3) - x", "int"),
     OF_ROW("expf(x - y) / (y * y - a)", "float"),
+    OF_ROW("x * y + (float)index", "float"),
+    OF_ROW("(x - (float)(index ^ row)) * (float)(index % 7u + row * index) - y", "float"),
 #undef OF_ROW
 };
 
@@ -154,7 +158,8 @@ static void check_values_of_rows(const hx__cpu_kernels *cpu, const hx__expr_code
   for (size_t row = 0; row < r->rows; row++) {
     const void *const of_row[] = {x + row * r->ld[0]};
     parameters[1] = y[row * r->ld[1]];
-    cpu->evaluate(&code[1], of_row, parameters, (hx__expr_rows){.n = r->n, .rows = 1}, false, want + row * r->ld_out);
+    const hx__expr_rows one = {.n = r->n, .rows = 1, .row = r->row + (uint32_t)row, .index = r->index};
+    cpu->evaluate(&code[1], of_row, parameters, one, false, want + row * r->ld_out);
   }
   const void *const inputs[] = {x, y};
   cpu->evaluate(&code[0], inputs, parameters, *r, r->n > 1000, out);
@@ -174,12 +179,37 @@ static void check_row_source(const struct row_source *s, const guarded *memory) 
       for (size_t r = n % 3; r < sizeof rows / sizeof *rows; r += 3)
         for (int shape = 0; shape < 4; shape++) {
           const size_t ld[] = {shape & 1 ? n + GAP : n, ((size_t[]){1, 0, 2, 5})[(n + r) % 4]};
-          const hx__expr_rows all = {.n = n, .rows = rows[r], .ld = ld, .ld_out = shape & 2 ? n : ld[0]};
+          const hx__expr_rows all = {
+              .n = n, .rows = rows[r], .ld = ld, .ld_out = shape & 2 ? n : ld[0], .row = SEAM, .index = SEAM};
           if (rows[r] * (n + GAP) > MOST_ELEMENTS) continue;
           check_values_of_rows(hx__cpu_kernels_for(isa), code, memory, &all, false);
           if (all.ld_out == ld[0]) check_values_of_rows(hx__cpu_kernels_for(isa), code, memory, &all, true);
         }
   CHECK(checks_failed == failed, "the text is %s", s->by_row.text);
+}
+
+/* Numbers of rows and of elements without an array: by definition. */
+static void check_numbers(const hx__cpu_kernels *cpu, guarded memory) {
+  static const hx_kernel_source texts[] = {{.text = "index"}, {.text = "row"}, {.text = "index * 65537u ^ row"}};
+  for (size_t t = 0; t < sizeof texts / sizeof *texts && cpu; t++) {
+    hx__expr e;
+    hx__expr_code code;
+    CHECK(hx__expr_compile(&texts[t], &e) == HX_OK && !hx__expr_code_of(&e, &code), "%s", hx_error_detail());
+    for (size_t n = 1; n <= MOST_N && checks_failed < 5; n += n < 140 ? 1 : 97)
+      for (size_t ld = n; ld <= n + GAP; ld += GAP) {
+        const hx__expr_rows r = {.n = n, .rows = MOST_ROWS, .ld_out = ld, .row = SEAM, .index = SEAM};
+        uint32_t *const out = (uint32_t *)(void *)memory.end - ((MOST_ROWS - 1) * ld + n);
+        size_t wrong = 0;
+        cpu->evaluate(&code, NULL, NULL, r, n > 1000, out);
+        for (uint32_t row = 0; row < MOST_ROWS; row++)
+          for (uint32_t i = 0; i < n; i++) {
+            const uint32_t numbers[] = {SEAM + i, SEAM + row, (SEAM + i) * 65537u ^ (SEAM + row)};
+            wrong += out[row * ld + i] != numbers[t];
+          }
+        CHECK(!wrong, "isa %d: %s: %zu elements of %u rows of %zu, ld %zu", (int)cpu->isa, texts[t].text, wrong,
+              (unsigned)MOST_ROWS, n, ld);
+      }
+  }
 }
 
 int main(int argc, char **argv) {
@@ -188,6 +218,7 @@ int main(int argc, char **argv) {
   const guarded memory = guarded_make(MOST_ELEMENTS * sizeof *x);
   const guarded arrays[] = {memory, guarded_make(MOST_ELEMENTS * sizeof *x), guarded_make(MOST_ELEMENTS * sizeof *x)};
   for (size_t s = 0; s < sizeof row_sources / sizeof *row_sources; s++) check_row_source(&row_sources[s], arrays);
+  for (hx__isa isa = HX__ISA_SSE2; isa < HX__ISAS; isa++) check_numbers(hx__cpu_kernels_for(isa), memory);
   for (int s = 0; s < 2; s++) {
     hx__expr e;
     hx__expr_code code;

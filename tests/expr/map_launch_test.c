@@ -126,6 +126,11 @@ static unsigned check_kernels(const contexts *c, arrays *a) {
   } more[] = {{HX_SUM, HX_F32, "expf(x) - y * p", ""}, /* a little longer than the longest short one */
               {HX_ARGMAX, HX_F32, "logf(x) * p", ""},  /* y is not used */
               {HX_SUM, HX_F32, "expf(x - y) / (erff(y) + p)", "row "},
+              {HX_ARGMAX, HX_U32, /* longer than a short one */
+               "unsigned h = (x ^ index) * 2654435761u; unsigned g = (h ^ h >> 15) * 0x2c1b3c6du + index;"
+               "unsigned f = (g ^ g >> 12) * 0x297a2d39u - y; (f ^ f >> 15) + (row ^ h) * p + (g << 3)",
+               ""},
+              {HX_SUM, HX_F32, "expf(x) * (float)index - erff(y) * p", ""},
               {HX_MAX, HX_F32, "erff(x) - logf(fabsf(y)) * p", ""},
               {HX_SUM, HX_I32, /* joined in vectors of 64-bit integers */
                "int a = x * 3 + y; int b = a * 5 ^ x; int c = b * 7 - y; int d = (c ^ a) + (b >> 5);"

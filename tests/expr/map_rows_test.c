@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * hx_map_rows: matrices of any leading dimension, rows that all rows share, in place and not, give the bits of the
  * loop in hx_map.h, and nothing is written between the rows; with any share of a device, also if the result stays
- * there. hx_map_reduce_rows gives the values of its rows. So do kernels that have an input with one value per row.
+ * there. hx_map_reduce_rows gives the values of its rows. So do kernels that have an input with one value per row, or
+ * that use the number of the row and that of the element.
  * Usage: map_rows_test [DEVICES [MEMORY [CASES [SEED
  * [DRESS]]]]], by default of the CPU. DRESS: gpu, for the kernel of GPUs (dress_layer). */
 #include <math.h>
@@ -19,7 +20,8 @@ static uint64_t seed, drawn;
 static size_t draw(size_t below) { return data_u64(seed, drawn++) % below; }
 
 static hx_context *hx;
-static hx_kernel *kernels[2]; /* of the second, inputs[1] has one value per row */
+enum { KERNELS = 4 };
+static hx_kernel *kernels[KERNELS]; /* of 1 and 3, inputs[1] has one value per row; 2 and 3 use index and row */
 static unsigned shared;
 static bool narrow;      /* every matrix has gaps, and the device, if there is one, does all of it */
 static bool with_device; /* the context has another device than the CPU */
@@ -80,15 +82,17 @@ static matrix new_matrix(size_t rows, size_t cols, bool once) {
 
 /* The inputs of a case; returns the kernel. */
 static unsigned new_inputs(matrix in[INPUTS], size_t rows, size_t cols) {
-  const unsigned k = (unsigned)draw(2);
+  const unsigned k = (unsigned)draw(KERNELS);
   for (int i = 0; i < INPUTS; i++)
-    in[i] = i == 1 && k == 1 ? new_values(rows, cols) : new_matrix(rows, cols, draw(4) == 0);
+    in[i] = i == 1 && k % 2 ? new_values(rows, cols) : new_matrix(rows, cols, draw(4) == 0);
   return k;
 }
 
-static float value(float a, float x, float y, float z) {
-  const float v = a * x + y * z;
-  return v == v ? v : NAN;
+static float value(unsigned k, const matrix in[INPUTS], size_t row, size_t col) {
+  const float x = element_of(&in[0], row, col), y = element_of(&in[1], row, col), z = element_of(&in[2], row, col);
+  const uint32_t number = (uint32_t)row * 40503u ^ (uint32_t)col;
+  const float v = 0.75f * x + y * z, w = k < 2 ? v : v + (float)number;
+  return w == w ? w : NAN;
 }
 
 static void check_case(size_t rows, size_t cols) {
@@ -109,7 +113,7 @@ static void check_case(size_t rows, size_t cols) {
   for (int i = 0; i < INPUTS; i++) inputs[i] = in[i].p, ld[i] = in[i].ld;
   for (size_t i = 0; i < rows; i++)
     for (size_t j = 0; j < cols; j++) {
-      const float v = value(0.75f, element_of(&in[0], i, j), element_of(&in[1], i, j), element_of(&in[2], i, j));
+      const float v = value(k, in, i, j);
       memcpy(&want[i * ld_out + j], &v, sizeof v);
     }
   const hx_value a = {.f32 = 0.75f};
@@ -168,8 +172,7 @@ static void check_reduction(size_t rows, size_t cols) {
   for (uint32_t i = 0; i < report.device_count; i++) units += report.device[i].units;
   CHECK(units == rows * cols, "%llu units of %zu x %zu", (unsigned long long)units, rows, cols);
   for (size_t i = 0; i < rows && !wrong; i++) {
-    for (size_t j = 0; j < cols; j++)
-      row[j] = value(0.75f, element_of(&in[0], i, j), element_of(&in[1], i, j), element_of(&in[2], i, j));
+    for (size_t j = 0; j < cols; j++) row[j] = value(k, in, i, j);
     const hx_value want = ref_reduce(op, HX_F32, row, row, cols);
     wrong = want.u64 != out[i].u64;
     CHECK(!wrong, "kernel %u: op %d of row %zu of %zu x %zu, ld %zu %zu %zu, share %g, is %llx, not %llx", k, op, i,
@@ -212,9 +215,10 @@ static void check_chain(size_t rows, size_t cols) {
   const hx_task map = hx_map_rows(kernels[1], inputs, ld, rows, cols, &a, to.p, to.ld);
   CHECK_OK(hx_offload(hx, &map, NULL));
   CHECK_OK(hx_sync(hx, to.p, ((rows - 1) * to.ld + cols) * sizeof *to.p));
+  const matrix used[INPUTS] = {in[0], {.p = (uint32_t *)(void *)sums, .ld = WORDS, .per_row = true}, in[2]};
   for (size_t i = 0; i < rows; i++)
     for (size_t j = 0; j < cols && checks_failed < 5; j++) {
-      const float want = value(0.75f, element_of(&in[0], i, j), sums[i].f32, element_of(&in[2], i, j));
+      const float want = value(1, used, i, j);
       const float got = element_of(&to, i, j);
       CHECK(memcmp(&got, &want, sizeof got) == 0, "chain: element %zu of row %zu of %zu x %zu is %a, not %a", j, i,
             rows, cols, (double)got, (double)want);
@@ -341,8 +345,9 @@ int main(int argc, char **argv) {
   with_device = strcmp(s.devices, "cpu") != 0;
   hx = open_or_exit(&s);
   static const char *const declarations[] = {"float x, float y, float z", "float x, row float y, float z"};
-  for (int k = 0; k < 2; k++) {
-    const hx_kernel_source source = {.text = "a * x + y * z", .inputs = declarations[k], .parameters = "float a"};
+  static const char *const texts[] = {"a * x + y * z", "a * x + y * z + (row * 40503u ^ index)"};
+  for (int k = 0; k < KERNELS; k++) {
+    const hx_kernel_source source = {.text = texts[k / 2], .inputs = declarations[k % 2], .parameters = "float a"};
     CHECK_OK(hx_compile(hx, &source, &kernels[k]));
   }
   printf("map_rows_test: seed %llu, %lu cases\n", (unsigned long long)seed, cases);
@@ -356,7 +361,7 @@ int main(int argc, char **argv) {
   for (size_t i = 0; i < SHAPES && checks_failed < 5; i++) check_chain(shapes[i][0], shapes[i][1]);
   printf("map_rows_test: devices took part in %u tasks\n", shared);
   CHECK(shared || !with_device, "devices did nothing");
-  for (int k = 0; k < 2; k++) hx_kernel_free(kernels[k]);
+  for (int k = 0; k < KERNELS; k++) hx_kernel_free(kernels[k]);
   hx_close(hx);
   return checks_end("map_rows_test");
 }

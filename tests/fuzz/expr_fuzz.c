@@ -24,16 +24,21 @@ int LLVMFuzzerInitialize(int *argc, char ***argv) {
   return (void)argc, (void)argv, 0;
 }
 
-/* The values one after the other, for element i; row: which value inputs have that have one per row. */
-static uint32_t value_of(const hx__expr *e, const uint32_t *parameters, size_t i, size_t row) {
+enum { ROW = -2, INDEX = -3 }; /* the first row's number, and the index of the first element of each, modulo 2^32 */
+
+/* The values one after the other, for element i of rows of so many. */
+static uint32_t value_of(const hx__expr *e, const uint32_t *parameters, size_t i, size_t columns) {
+  const size_t row = i / columns;
   uint32_t v[HX__EXPR_VALUES];
   for (unsigned k = 0; k < e->count; k++) {
     const hx__expr_value *const o = &e->value[k];
-    v[k] = o->op == HX__EXPR_CONSTANT    ? o->bits
-           : o->op == HX__EXPR_INPUT     ? input[o->arg[0]][i]
-           : o->op == HX__EXPR_ROW       ? input[o->arg[0]][row]
-           : o->op == HX__EXPR_PARAMETER ? parameters[o->arg[0]]
-                                         : hx__expr_fold((hx__expr_op)o->op, v[o->arg[0]], v[o->arg[1]], v[o->arg[2]]);
+    v[k] = o->op == HX__EXPR_CONSTANT     ? o->bits
+           : o->op == HX__EXPR_INPUT      ? input[o->arg[0]][i]
+           : o->op == HX__EXPR_ROW        ? input[o->arg[0]][row]
+           : o->op == HX__EXPR_PARAMETER  ? parameters[o->arg[0]]
+           : o->op == HX__EXPR_ROW_NUMBER ? (uint32_t)ROW + (uint32_t)row
+           : o->op == HX__EXPR_INDEX      ? (uint32_t)INDEX + (uint32_t)(i % columns)
+                                          : hx__expr_fold((hx__expr_op)o->op, v[o->arg[0]], v[o->arg[1]], v[o->arg[2]]);
   }
   const bool nan = hx__expr_type(e) == HX_F32 && (v[e->result] & 0x7fffffffu) > 0x7f800000u;
   return nan ? 0x7fc00000u : v[e->result];
@@ -49,10 +54,15 @@ static void check_values(const hx__expr *e, const hx__expr_code *code, hx__isa i
   size_t ld[HX__EXPR_INPUTS];
   for (unsigned a = 0; a < HX__EXPR_INPUTS; a++) ld[a] = e->per_row[a] ? 1 : COLUMNS;
   for (size_t columns = COLUMNS; columns <= ELEMENTS; columns += ELEMENTS - COLUMNS) {
-    const hx__expr_rows rows = {.n = columns, .rows = ELEMENTS / columns, .ld = ld, .ld_out = columns};
+    const hx__expr_rows rows = {.n = columns,
+                                .rows = ELEMENTS / columns,
+                                .ld = ld,
+                                .ld_out = columns,
+                                .row = (uint32_t)ROW,
+                                .index = (uint32_t)INDEX};
     cpu->evaluate(code, inputs, parameters, rows, false, out);
     for (size_t i = 0; i < ELEMENTS; i++) {
-      const uint32_t wanted = value_of(e, parameters, i, i / columns);
+      const uint32_t wanted = value_of(e, parameters, i, columns);
       FUZZ_CHECK(out[i] == wanted, "isa %d: [%zu] is %08x, not %08x", (int)isa, i, out[i], wanted);
     }
   }

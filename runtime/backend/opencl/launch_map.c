@@ -32,7 +32,8 @@ static cl_kernel kernel_for(hx__cl_stream *stream, unsigned index, const hx__cl_
   return slot->kernel;
 }
 
-/* The kernel object, with its first arguments: a rectangle of the inputs, and the parameters. */
+/* The kernel object, with its first arguments: a rectangle of the inputs, the parameters, and where the rectangle
+ * begins if the expression asks for that. */
 static hx__outcome bind_inputs(hx__cl_stream *stream, const hx__work *w, hx__map_part part, args *a) {
   const hx__expr *const e = &w->kernel->expr;
   hx__cl_view views[HX__EXPR_INPUTS];
@@ -53,6 +54,9 @@ static hx__outcome bind_inputs(hx__cl_stream *stream, const hx__work *w, hx__map
     if (!stream->device->map[stream->run.map]->op) arg_size(a, w->ld[i] ? views[i].ld : 0);
   }
   for (unsigned i = 0; i < e->parameters; i++) arg(a, sizeof w->parameter[i], &w->parameter[i]);
+  const uint32_t row = (uint32_t)part.row, col = (uint32_t)part.col;
+  if (e->by_row) arg(a, sizeof row, &row);
+  if (e->by_index) arg(a, sizeof col, &col);
   return HX__DONE;
 }
 

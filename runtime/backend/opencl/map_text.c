@@ -38,6 +38,12 @@ static void write_value(FILE *f, const hx__expr *e, unsigned index, bool reads) 
     case HX__EXPR_ROW:
       fprintf(f, reads ? "x%u[x%u_first + row * x%u_ld]" : "x%u", v->arg[0], v->arg[0], v->arg[0]);
       break;
+    case HX__EXPR_ROW_NUMBER:
+      fputs(reads ? "first_row + (uint)row" : "first_row", f);
+      break;
+    case HX__EXPR_INDEX:
+      fputs(reads ? "first_index + (uint)i" : "index", f);
+      break;
     default:
       fprintf(f, "HX_%s(", names[v->op]);
       for (unsigned i = 0, n = hx__expr_operands((hx__expr_op)v->op); i < n; i++)
@@ -47,6 +53,13 @@ static void write_value(FILE *f, const hx__expr *e, unsigned index, bool reads) 
   fputs(";\n", f);
 }
 
+/* The number of the first row and the index of its first element, if the expression asks for them, as parameters or as
+ * arguments. */
+static void write_first(FILE *f, const hx__expr *e, const char *type) {
+  if (e->by_row) fprintf(f, "%sfirst_row, ", type);
+  if (e->by_index) fprintf(f, "%sfirst_index, ", type);
+}
+
 /* has_rows: inputs have rows, x_ld elements apart. */
 static void write_parameters(FILE *f, const hx__expr *e, bool has_rows) {
   for (unsigned i = 0; i < e->inputs; i++) {
@@ -54,6 +67,7 @@ static void write_parameters(FILE *f, const hx__expr *e, bool has_rows) {
     if (has_rows) fprintf(f, "ulong x%u_ld, ", i);
   }
   for (unsigned i = 0; i < e->parameters; i++) fprintf(f, "uint p%u, ", i);
+  write_first(f, e, "uint ");
 }
 
 /* HX_MAP_EACH is the number of elements of a row that a work-item computes, a work-group's width apart. If it is more
@@ -66,6 +80,7 @@ static void write_map(FILE *f, const hx__expr *e) {
   fprintf(f, "  return %s(v%u);\n}\n#define HX_ARGUMENTS ", out_words[hx__expr_type(e)], e->result);
   for (unsigned i = 0; i < e->inputs; i++) fprintf(f, "x%u, x%u_first, x%u_ld, ", i, i, i);
   for (unsigned i = 0; i < e->parameters; i++) fprintf(f, "p%u, ", i);
+  write_first(f, e, "");
   fputs("\nkernel void hx_map(", f);
   write_parameters(f, e, true);
   fputs(
@@ -92,9 +107,10 @@ static void write_map(FILE *f, const hx__expr *e) {
       f);
 }
 
-/* Calls name(an expression for each input, each parameter). input, row: that expression, of inputs that have one value
- * per row another, with # for the input's number and @ for its type. */
-static void write_call(FILE *f, const hx__expr *e, const char *name, const char *input, const char *row) {
+/* Calls name(an expression for each input, each parameter, the row number, the index). input, row: the expression for
+ * an input, of those that have one value per row another, with # for the input's number and @ for its type. */
+static void write_call(FILE *f, const hx__expr *e, const char *name, const char *input, const char *row,
+                       const char *index) {
   fprintf(f, "%s(", name);
   for (unsigned i = 0; i < e->inputs; i++) {
     if (i) fputs(", ", f);
@@ -110,20 +126,27 @@ static void write_call(FILE *f, const hx__expr *e, const char *name, const char 
       }
   }
   for (unsigned i = 0; i < e->parameters; i++) fprintf(f, "%sp%u", i || e->inputs ? ", " : "", i);
+  const char *const before = e->inputs || e->parameters ? ", " : "";
+  if (e->by_row) fprintf(f, "%sfirst_row", before);
+  if (e->by_index) fprintf(f, "%s%s", e->by_row ? ", " : before, index);
   fputc(')', f);
 }
 
-/* A function of an element of each array, or of four (width "4"). */
+/* A function of an element of each array, or of four (width "4"), of which `index` is then the first one's. */
 static void write_head(FILE *f, const hx__expr *e, const char *name, const char *width) {
   fprintf(f, "static %s%s %s(", type_words[hx__expr_type(e)], width, name);
   for (unsigned i = 0; i < e->inputs; i++)
     fprintf(f, "%sconst %s%s x%u", i ? ", " : "", type_words[e->input_type[i]], width, i);
   for (unsigned i = 0; i < e->parameters; i++) fprintf(f, "%sconst uint p%u", i || e->inputs ? ", " : "", i);
-  fputs(e->inputs || e->parameters ? ") {\n" : "void) {\n", f);
+  const bool before = e->inputs || e->parameters;
+  if (e->by_row) fprintf(f, "%sconst uint first_row", before ? ", " : "");
+  if (e->by_index) fprintf(f, "%sconst uint index", before || e->by_row ? ", " : "");
+  fputs(before || e->by_row || e->by_index ? ") {\n" : "void) {\n", f);
 }
 
 static void write_functions(FILE *f, const hx__expr *e) {
-  static const char *const lanes[] = {"x#.x", "x#.y", "x#.z", "x#.w"};
+  static const char *const lanes[] = {"x#.x", "x#.y", "x#.z", "x#.w"}, *const indices[] = {"index", "index + 1u",
+                                                                                           "index + 2u", "index + 3u"};
   write_head(f, e, "hx_value", "");
   for (unsigned i = 0; i < e->count; i++) write_value(f, e, i, false);
   fprintf(f, "  return v%u;\n}\n", e->result);
@@ -131,22 +154,24 @@ static void write_functions(FILE *f, const hx__expr *e) {
   fprintf(f, "  return (%s4)(", type_words[hx__expr_type(e)]);
   for (unsigned i = 0; i < 4; i++) {
     if (i) fputs(", ", f);
-    write_call(f, e, "hx_value", lanes[i], lanes[i]);
+    write_call(f, e, "hx_value", lanes[i], lanes[i], indices[i]);
   }
   fputs(");\n}\n", f);
 }
 
 static void write_map_reduce(FILE *f, const hx__expr *e) {
+  static const char index[] = "first_index + (uint)(i)";
   write_functions(f, e);
   fputs("#define HX_PARAMETERS ", f);
   write_parameters(f, e, false);
   fputs("\n#define HX_ARGUMENTS ", f);
   for (unsigned i = 0; i < e->inputs; i++) fprintf(f, "x%u, x%u_first, ", i, i);
   for (unsigned i = 0; i < e->parameters; i++) fprintf(f, "p%u, ", i);
+  write_first(f, e, "");
   fputs("\n#define HX_ELEMENT(i) ", f);
-  write_call(f, e, "hx_value", "x#[x#_first + (i)]", "x#[x#_first]");
+  write_call(f, e, "hx_value", "x#[x#_first + (i)]", "x#[x#_first]", index);
   fputs("\n#define HX_FOUR(load, i) ", f);
-  write_call(f, e, "hx_four", "load(@, x# + x#_first + (i))", "(@4)(x#[x#_first])");
+  write_call(f, e, "hx_four", "load(@, x# + x#_first + (i))", "(@4)(x#[x#_first])", index);
   fputs("\n#define HX_ALIGNED(i) (((0", f);
   for (unsigned i = 0; i < e->inputs; i++)
     if (!e->per_row[i]) fprintf(f, " | (uintptr_t)(x%u + x%u_first + (i))", i, i);
