@@ -40,6 +40,7 @@ class Kernel:
         context: Optional[Context],
         declared_inputs: Tuple[Tuple[str, int, bool], ...],
         declared_parameters: Tuple[Tuple[str, int, bool], ...],
+        counts: bool,
     ) -> Any: ...
     def map(
         self,

@@ -10,17 +10,20 @@ struct call {
   const void *inputs[HX_MAX_INPUTS];
   size_t ld[HX_MAX_INPUTS];    /* 0: one row for all */
   bool per_row[HX_MAX_INPUTS]; /* inputs that have one value for each row */
-  int shaped; /* the input whose shape the results have: of those that have rows, the one with the most axes */
+  /* The operand whose shape the results have: of the inputs that have rows, the one with the most axes; out if there
+   * are no inputs. */
+  const hxpy_operand *shaped;
   size_t rows, cols, ld_out;
 };
 
-/* Kernel(text, inputs, parameters, context, and what they declare: two tuples for hxpy_kernel_declare) */
+/* Kernel(text, inputs, parameters, context, what they declare: two tuples for hxpy_kernel_declare; counts) */
 static PyObject *kernel_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
   hx_kernel_source source = {0};
   PyObject *context, *inputs, *parameters;
+  int counts;
   (void)keywords; /* those of hx.Kernel */
-  if (!PyArg_ParseTuple(args, "szzOO!O!", &source.text, &source.inputs, &source.parameters, &context, &PyTuple_Type,
-                        &inputs, &PyTuple_Type, &parameters)) {
+  if (!PyArg_ParseTuple(args, "szzOO!O!p", &source.text, &source.inputs, &source.parameters, &context, &PyTuple_Type,
+                        &inputs, &PyTuple_Type, &parameters, &counts)) {
     return NULL;
   }
   hxpy_context *c = hxpy_context_enter(context == Py_None ? NULL : context);
@@ -29,6 +32,7 @@ static PyObject *kernel_new(PyTypeObject *type, PyObject *args, PyObject *keywor
   hx_status s = k ? hx_compile(c->hx, &source, &k->kernel) : HX_OK;
   if (s != HX_OK) hxpy_fail(s);
   hxpy_context_leave(c);
+  if (k) k->counts = counts;
   if (k && (s != HX_OK || !hxpy_kernel_declare(k, inputs, parameters))) Py_CLEAR(k);
   return (PyObject *)k;
 }
@@ -68,12 +72,12 @@ static size_t row_distance(const hxpy_operand *o, size_t rows, size_t cols) {
 
 /* Whether an input is a row that all rows of the others share. */
 static bool is_one_row(const struct call *call, const hxpy_operand *o) {
-  return call->in[call->shaped].view.ndim > 1 && o->view.ndim == 1 && (size_t)o->view.shape[0] == call->cols;
+  return call->shaped->view.ndim > 1 && o->view.ndim == 1 && (size_t)o->view.shape[0] == call->cols;
 }
 
 /* A value for each row: an array without the last axis of the others, or with one element there. */
 static bool has_values(const struct call *call, const hxpy_operand *o) {
-  const Py_buffer *rows = &call->in[call->shaped].view, *v = &o->view;
+  const Py_buffer *rows = &call->shaped->view, *v = &o->view;
   const int kept = rows->ndim ? rows->ndim - 1 : 0;
   const bool has_axis = v->ndim == rows->ndim && v->ndim && v->shape[kept] == 1;
   return (v->ndim == kept || has_axis) &&
@@ -81,7 +85,7 @@ static bool has_values(const struct call *call, const hxpy_operand *o) {
 }
 
 static bool check_shapes(struct call *call, int count) {
-  const hxpy_operand *shaped = &call->in[call->shaped];
+  const hxpy_operand *shaped = call->shaped;
   const int last = shaped->view.ndim - 1;
   call->cols = last < 0 ? 1 : (size_t)shaped->view.shape[last];
   call->rows = 1;
@@ -159,19 +163,21 @@ static void join_places(struct call *call, int count) {
 }
 
 static bool get_inputs(struct call *call, const hxpy_kernel *k, PyObject *const *arrays) {
-  call->shaped = -1;
+  call->shaped = k->inputs ? NULL : &call->out;
   for (int i = 0; i < k->inputs; i++) {
     const hxpy_declared *const d = &k->input[i];
     hxpy_operand *o = &call->in[i];
     if (!hxpy_operand_get(o, arrays[i], d->text) || !has_type(o, d->type)) return false;
     call->per_row[i] = d->per_row;
-    if (!d->per_row && (call->shaped < 0 || o->view.ndim > call->in[call->shaped].view.ndim)) call->shaped = i;
+    if (!d->per_row && (!call->shaped || o->view.ndim > call->shaped->view.ndim)) call->shaped = o;
   }
-  return check_shapes(call, k->inputs);
+  return !k->inputs || check_shapes(call, k->inputs);
 }
 
 /* A reduction of all elements has no rows: inputs that have are copied. */
-static bool join_rows(struct call *call, int count) {
+static bool join_rows(struct call *call, const hxpy_kernel *k) {
+  const int count = k->inputs;
+  if (k->counts && call->rows > 1) return hxpy_refuse("the text uses index or row, which count in rows; give an axis");
   for (int i = 0; i < count; i++) {
     hxpy_operand *o = &call->in[i];
     if (call->rows > 1 && (call->ld[i] == 0 || call->per_row[i])) {
@@ -193,7 +199,7 @@ static void call_release(struct call *call, int count) {
 /* A new reference to the array that is written, which `out` holds. like: a new one has the places of the inputs. */
 static PyObject *get_output(struct call *call, hx_type type, PyObject *out, bool like) {
   static const hxpy_cell cells[] = {[HX_F32] = HXPY_FLOAT32, [HX_I32] = HXPY_INT32, [HX_U32] = HXPY_UINT32};
-  const hxpy_operand *shaped = &call->in[call->shaped];
+  const hxpy_operand *shaped = call->shaped;
   const Py_buffer *first = &shaped->view;
   PyObject *result = out                                ? Py_NewRef(out)
                      : like && !hxpy_contiguous(shaped) ? hxpy_operand_like(shaped, cells[type])
@@ -209,6 +215,7 @@ static PyObject *get_output(struct call *call, hx_type type, PyObject *out, bool
 
 /* Arranges the arrays as rows. `like`: the inputs have the same places. */
 static bool arrange(struct call *call, int count, bool like) {
+  if (call->shaped == &call->out) check_shapes(call, 0);
   if (like && same_places(&call->in[0].view, &call->out.view)) return join_places(call, count), true;
   call->ld_out = row_distance(&call->out, call->rows, call->cols);
   if (!call->ld_out && call->out.view.len) {
@@ -248,8 +255,10 @@ static PyObject *kernel_map(PyObject *self, PyObject *const *args, Py_ssize_t na
   if (!hxpy_kernel_arguments_read(k, false, args, nargs, kwnames, &a)) return NULL;
   struct call call = {0};
   PyObject *result = NULL;
-  if (get_inputs(&call, k, a.arrays)) {
-    const bool like = inputs_have_same_places(&call, k->inputs);
+  if (!k->inputs && !a.out) {
+    PyErr_SetString(PyExc_TypeError, "the kernel has no inputs: map needs out");
+  } else if (get_inputs(&call, k, a.arrays)) {
+    const bool like = k->inputs && !k->counts && inputs_have_same_places(&call, k->inputs);
     result = get_output(&call, hx_kernel_type(k->kernel), a.out, like);
     if (result && !arrange(&call, k->inputs, like)) Py_CLEAR(result);
   }
@@ -267,13 +276,13 @@ static PyObject *kernel_map(PyObject *self, PyObject *const *args, Py_ssize_t na
 
 static PyObject *reduce_all(struct call *call, hx_op op, const hxpy_kernel *k, const hxpy_kernel_arguments *a) {
   hx_value value;
-  if (!join_rows(call, k->inputs)) return NULL;
+  if (!join_rows(call, k)) return NULL;
   hx_task task = hx_map_reduce(op, k->kernel, call->inputs, call->rows * call->cols, a->parameters, &value);
   return run(&task, a) ? hxpy_scalar(hxpy_cell_of(op, hx_kernel_type(k->kernel)), &value) : NULL;
 }
 
 static PyObject *reduce_rows(struct call *call, hx_op op, const hxpy_kernel *k, const hxpy_kernel_arguments *a) {
-  const Py_buffer *shaped = &call->in[call->shaped].view;
+  const Py_buffer *shaped = &call->shaped->view;
   const hxpy_cell cell = hxpy_cell_of(op, hx_kernel_type(k->kernel));
   hx_value *values = PyMem_Malloc((call->rows ? call->rows : 1) * sizeof *values);
   if (!values) return PyErr_NoMemory();
@@ -292,7 +301,7 @@ static PyObject *reduce_rows(struct call *call, hx_op op, const hxpy_kernel *k, 
 }
 
 static PyObject *reduce_call(struct call *call, hx_op op, const hxpy_kernel *k, const hxpy_kernel_arguments *a) {
-  int axes[PyBUF_MAX_NDIM], ndim = call->in[call->shaped].view.ndim;
+  int axes[PyBUF_MAX_NDIM], ndim = call->shaped->view.ndim;
   if (op == HX_DOT) return hxpy_refuse("'dot' takes two arrays: write x * y in the expression, and use 'sum'");
   if (a->axis && hxpy_axes(a->axis, ndim, true, axes) != 1) return NULL;
   if (a->axis && axes[0] != ndim - 1) {
@@ -300,7 +309,7 @@ static PyObject *reduce_call(struct call *call, hx_op op, const hxpy_kernel *k, 
   }
   const bool all = !a->axis || ndim == 1;
   const size_t lines = all ? 1 : call->rows, n = all ? call->rows * call->cols : call->cols;
-  if (lines && !hxpy_has_value(op, &call->in[call->shaped], n)) return NULL;
+  if (lines && !hxpy_has_value(op, call->shaped, n)) return NULL;
   return (all ? reduce_all : reduce_rows)(call, op, k, a);
 }
 
@@ -316,6 +325,10 @@ static PyObject *kernel_reduce(PyObject *self, PyObject *const *args, Py_ssize_t
   if (!hxpy_op_named(args[0], &op) || !hxpy_kernel_arguments_read(k, true, args + 1, nargs - 1, kwnames, &a)) {
     return NULL;
   }
+  if (!k->inputs) {
+    PyErr_SetString(PyExc_TypeError, "the kernel has no inputs: reduce has no number of elements");
+    return NULL;
+  }
   struct call call = {0};
   PyObject *result = NULL;
   if (get_inputs(&call, k, a.arrays) && find_rows(&call, k->inputs)) result = reduce_call(&call, op, k, &a);
@@ -323,16 +336,17 @@ static PyObject *kernel_reduce(PyObject *self, PyObject *const *args, Py_ssize_t
   return result;
 }
 
-#define MAP_TEXT                                                                                                    \
-  "map($self, /, *arrays, out=None, gpu_share=None, context=None, **parameters)\n--\n\n"                            \
-  "out[i] = f(x[i], y[i], ...) of arrays of one shape, which the result has, too; as NumPy's ufuncs. Of NumPy's\n"  \
-  "broadcasting there is one case: an array with one axis may be a row that all rows of the others share. An\n"     \
-  "array with one value for each row lacks their last axis, or has one element there: of shape (n,) or (n, 1)\n"    \
-  "beside (n, m).\n\n"                                                                                              \
-  "Arrays without gaps whose axes have one order in memory are taken as they lie, and a new result lies so, too.\n" \
-  "Otherwise those whose rows are not C-contiguous and equally far apart are copied, and such an out is refused.\n" \
-  "out may be one of the arrays.\n"                                                                                 \
-  "TypeError: a dtype that differs from the kernel's, a parameter that is missing or unknown.\n"                    \
+#define MAP_TEXT                                                                                                     \
+  "map($self, /, *arrays, out=None, gpu_share=None, context=None, **parameters)\n--\n\n"                             \
+  "out[i] = f(x[i], y[i], ...) of arrays of one shape, which the result has, too; as NumPy's ufuncs. Of NumPy's\n"   \
+  "broadcasting there is one case: an array with one axis may be a row that all rows of the others share. An\n"      \
+  "array with one value for each row lacks their last axis, or has one element there: of shape (n,) or (n, 1)\n"     \
+  "beside (n, m).\n\n"                                                                                               \
+  "Arrays without gaps whose axes have one order in memory are taken as they lie, and a new result lies so, too.\n"  \
+  "Otherwise those whose rows are not C-contiguous and equally far apart are copied, and such an out is refused.\n"  \
+  "out may be one of the arrays. A kernel without inputs needs out, which has the shape. A text with index or row\n" \
+  "counts along the last axis.\n"                                                                                    \
+  "TypeError: a dtype that differs from the kernel's, a parameter that is missing or unknown.\n"                     \
   "hx.InvalidArgument: shapes differ, out overlaps an array in part, or a parameter does not fit its type."
 #define REDUCE_TEXT                                                                                                 \
   "reduce($self, operation, /, *arrays, axis=None, gpu_share=None, context=None, **parameters)\n--\n\n"             \

@@ -27,7 +27,7 @@ bool hxpy_kernel_declare(hxpy_kernel *k, PyObject *inputs, PyObject *parameters)
   for (int i = 0; i < values; i++) {
     if (!declare(&k->parameter[k->parameters++], PyTuple_GetItem(parameters, i))) return false;
   }
-  return has_elements || hxpy_refuse("inputs names no array with an element for each result");
+  return has_elements || !count || hxpy_refuse("inputs names no array with an element for each result");
 }
 
 void hxpy_kernel_forget(hxpy_kernel *k) {

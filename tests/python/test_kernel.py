@@ -238,12 +238,54 @@ class Maps(unittest.TestCase):
             with self.assertRaisesRegex(error, text):
                 call()
 
+    def test_index_and_row(self):
+        saw = hx.Kernel("x * (float)(index % 7u) + (float)row * a", "float x", "float a")
+        for shape in ((), (1,), (5000,), (31, 45), (300, 3), (5, 4, 65), (70, 1), (0, 5)):
+            x = floats(rng(), shape)
+            index = np.arange(shape[-1] if shape else 1, dtype=U32).astype(F32) % 7
+            row = np.arange(int(np.prod(shape[:-1])), dtype=U32).astype(F32).reshape(shape[:-1])[..., None]
+            wanted = (x * index + row * F32(3)).reshape(shape).astype(F32)
+            for array in (x, np.array(x, order="F"), x.repeat(2, -1)[..., ::2] if shape else x):
+                for share in (0, 0.5, 1):
+                    self.equal(saw.map(array, a=3, gpu_share=share), wanted)
+            if shape and 0 not in shape:
+                self.equal(
+                    np.asarray(saw.reduce("sum", x.T.copy().T, a=3, axis=-1)), np.asarray(hx.sum(wanted, axis=-1))
+                )
+        x = np.empty((7, 50), U32)
+        self.assertIs(hx.Kernel("index ^ row << 8").map(out=x), x)
+        self.equal(x, np.arange(50, dtype=U32) ^ (np.arange(7, dtype=U32) << 8)[:, None])
+        window = hx.Kernel("0.5f - 0.5f * cosf(w * index)", parameters="float w")
+        n = 1000
+        hann = window.map(out=np.empty(n, F32), w=2 * np.pi / (n - 1))
+        self.assertLess(np.abs(hann - np.hanning(n)).max(), 1e-4)
+        self.equal(window.map(out=np.empty(0, F32), w=1), np.empty(0, F32))
+        # A declared name is no number of an element, and then elements need not be in C order.
+        for source in (
+            ("float index = x; index + row", "float x", "float row"),
+            ("x + row /* index */", "float x", "float row"),
+        ):
+            k = hx.Kernel(*source)
+            y = k.map(np.asfortranarray(floats(rng(), (3, 5))), row=1)
+            self.assertTrue(y.flags.f_contiguous)
+        for error, call, text in (
+            (ValueError, lambda: saw.reduce("sum", np.ones((3, 5), F32), a=1), "index or row, .* give an axis"),
+            (TypeError, lambda: window.map(w=1), "map needs out"),
+            (TypeError, lambda: window.reduce("sum", w=1), "no number of elements"),
+            (ValueError, lambda: window.map(out=np.empty((4, 5), F32).T, w=1), "rows of out"),
+            (TypeError, lambda: window.map(out=np.empty(4, I32), w=1), "out is int32"),
+        ):
+            with self.assertRaisesRegex(error, text):
+                call()
+        self.assertEqual(saw.reduce("sum", np.ones(5, F32), a=1), F32(10))
+
     def test_sources(self):
         for source, text in (
             (("fabsf(x - z)", "float x"), "text 1:11"),
             (("x", "double x"), "inputs 1:1"),
             (("x * a", "float x", "short a"), "parameters 1:1"),
             (("x", ""), ""),
+            (("x + i",), "text 1:1"),
             (("x * out", "float x", "float out"), "'out'"),
         ):
             with self.assertRaisesRegex(hx.InvalidArgument, text):
