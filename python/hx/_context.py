@@ -118,7 +118,9 @@ class Context(_native.Context):
         given = locals().copy()
         settings = {name: _text(name, given[name]) for name in SETTINGS if given[name] is not None}
         small_stay = not any(settings.get(name) or os.environ.get("HX_" + name.upper()) for name in NOT_SMALL)
-        return cast(Context, super().__new__(cls, settings, small_stay))
+        # Devices that take reductions may refuse user kernels, which then is an error.
+        may_map = (settings.get("offload") or os.environ.get("HX_OFFLOAD")) != "mandatory"
+        return cast(Context, super().__new__(cls, settings, small_stay, may_map))
 
     def __enter__(self) -> Context:
         return self
@@ -163,9 +165,9 @@ def reports() -> Iterator[List[Report]]:
         hx.matmul(a, b)
     print(r[0].gpu_share)
 
-    The list is filled when the block ends. If blocks of several tasks of asyncio overlap on a thread, a call is in the list
-    of the block that began last. A call along an axis may add several reports; background tasks have their
-    own (Task.report). Small calls are slower inside, because they are measured.
+    The list is filled when the block ends. If blocks of several tasks of asyncio overlap on a thread, a call is in the
+    list of the block that began last. A call along an axis may add several reports; background tasks have their own
+    (Task.report). Small calls are slower inside, because they are measured.
     """
     rows: List[Tuple[Any, ...]] = []
     result: List[Report] = []

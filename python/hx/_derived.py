@@ -53,6 +53,10 @@ def mean(a: Any, axis: Axis = None, keepdims: bool = False, *, context: Optional
     array = _array(a)
     count = _count(array, axis, "mean")
     total = _native.sum(array, axis, keepdims=keepdims, context=context)
+    if isinstance(total, np.ndarray) and total.dtype.type is np.float32 and count <= 2**24:
+        # float32 has such a count, and then a quotient rounded to float64 and again to float32 is the one rounded once:
+        # float64 has more than twice its digits (Figueroa, 1995).
+        return np.divide(total, np.float32(count), out=total)
     return _rounded(_wide(total) / count, array)
 
 

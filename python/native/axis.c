@@ -112,6 +112,12 @@ static int join_axes(const Py_buffer *a, struct split *sa, const Py_buffer *b, s
   return count;
 }
 
+static void exchange(struct group *a, struct group *b) {
+  const struct group other = *a;
+  *a = *b;
+  *b = other;
+}
+
 /* Moves the longest group that may be given to hx to groups[0]. Without one, a group of one line is put there. */
 static int longest_first(struct group *groups, int count, bool pairs) {
   int best = -1;
@@ -123,16 +129,37 @@ static int longest_first(struct group *groups, int count, bool pairs) {
     best = count++;
     groups[best] = (struct group){1, 4, 4, 1};
   }
-  struct group first = groups[best];
-  groups[best] = groups[0];
-  groups[0] = first;
+  exchange(&groups[0], &groups[best]);
   return count;
+}
+
+/* Whether lines of n elements are computed by a user kernel: few elements, and many lines that are side by side and
+ * whose results are, too. Moves these to groups[0], and to groups[1] one by which they make matrices, of one row if
+ * there is none. */
+static bool columns_first(struct group *groups, int *count, size_t n) {
+  const Py_ssize_t enough = 256;
+  int columns = -1, rows = -1;
+  if (n < 1 || n > HX_MAX_INPUTS) return false;
+  for (int i = 0; i < *count; i++) {
+    if (groups[i].a == 4 && groups[i].out == 1) columns = i;
+  }
+  if (columns < 0 || groups[columns].extent < enough) return false;
+  exchange(&groups[0], &groups[columns]);
+  for (int i = 1; i < *count; i++) {
+    const bool usable = groups[i].a >= 4 * groups[0].extent && groups[i].out > 0;
+    if (usable && (rows < 0 || groups[i].extent > groups[rows].extent)) rows = i;
+  }
+  if (rows < 0) groups[rows = (*count)++] = (struct group){1, 4 * groups[0].extent, 0, groups[0].extent};
+  exchange(&groups[1], &groups[rows]);
+  return true;
 }
 
 /* What a reduction computes, besides where its lines begin. */
 struct job {
   hxpy_context *context;
-  hx_task task; /* of `most` lines */
+  const hx_kernel *kernel;            /* NULL: `task` reduces the lines */
+  Py_ssize_t elements[HX_MAX_INPUTS]; /* bytes from a line's first element to each of them, if there is a kernel */
+  hx_task task;                       /* of `most` lines */
   const struct split *x, *y;
   char *packed_x, *packed_y; /* room for the lines that are copied; NULL: they are not */
   size_t most;
@@ -150,6 +177,17 @@ static void pack(const struct split *s, const char *first, hxpy_steps lines, siz
   hxpy_pack_lines(&s->pack, first, lines, n, side_by_side, to);
   *stride = side_by_side ? (size_t)lines.extent : 1;
   *line_stride = side_by_side ? 1 : n;
+}
+
+/* Does the lines of rows and columns, which are as many matrices as lines have elements. */
+static bool run_kernel(const struct job *j, const struct group *columns, const struct group *rows, const char *x,
+                       Py_ssize_t first) {
+  const void *inputs[HX_MAX_INPUTS];
+  size_t ld[HX_MAX_INPUTS];
+  for (size_t i = 0; i < j->task.lines.n; i++) inputs[i] = x + j->elements[i], ld[i] = (size_t)rows->a / 4;
+  const hx_task task = hx_map_rows(j->kernel, inputs, ld, (size_t)rows->extent, (size_t)columns->extent, NULL,
+                                   (uint32_t *)j->results + first, (size_t)rows->out);
+  return hxpy_run(j->context, &task);
 }
 
 /* Does the lines of groups[0]. first: their first result. */
@@ -170,18 +208,21 @@ static bool run_lines(struct job *j, const struct group *g, const char *x, const
   return true;
 }
 
-/* Does them for each combination of the groups from the second on. first_result: of the first line. */
+/* Does them for each combination of the groups from number `inner` on. first_result: of the first line. */
 static bool run_groups(struct job *j, const struct group *groups, int count, Py_ssize_t first_result) {
-  Py_ssize_t at[MOST_AXES + 1] = {0};
+  const int inner = j->kernel ? 2 : 1;
+  Py_ssize_t at[MOST_AXES + 2] = {0};
   for (;;) {
     Py_ssize_t x_offset = 0, y_offset = 0, first = first_result;
-    for (int g = 1; g < count; g++) {
+    for (int g = inner; g < count; g++) {
       x_offset += at[g] * groups[g].a;
       y_offset += at[g] * groups[g].b;
       first += at[g] * groups[g].out;
     }
-    if (!run_lines(j, &groups[0], j->x->first + x_offset, j->y ? j->y->first + y_offset : NULL, first)) return false;
-    int g = 1;
+    const char *const x = j->x->first + x_offset, *const y = j->y ? j->y->first + y_offset : NULL;
+    if (j->kernel ? !run_kernel(j, &groups[0], &groups[1], x, first) : !run_lines(j, &groups[0], x, y, first))
+      return false;
+    int g = inner;
     while (g < count && ++at[g] == groups[g].extent) at[g++] = 0;
     if (g >= count) return true;
   }
@@ -221,11 +262,28 @@ static bool get_room(struct job *j, const struct group *lines) {
   return (stores || j->values) && (!j->x->packed || j->packed_x) && (!j->y || !j->y->packed || j->packed_y);
 }
 
+/* Where the elements of a line are. */
+static void find_elements(const Py_buffer *v, const struct split *s, size_t n, Py_ssize_t *elements) {
+  for (size_t e = 0; e < n; e++) {
+    Py_ssize_t left = (Py_ssize_t)e;
+    elements[e] = 0;
+    for (int i = s->reduced_count; i-- > 0; left /= v->shape[s->reduced[i]])
+      elements[e] += left % v->shape[s->reduced[i]] * s->strides[s->reduced[i]];
+  }
+}
+
+/* Finds the kernel, if one is used. */
+static bool get_kernel(struct job *j, hx_op op, const hxpy_operand *a, size_t n) {
+  find_elements(&a->view, j->x, n, j->elements);
+  j->kernel = hxpy_columns_kernel(j->context, op, a->type, (int)n);
+  return j->kernel;
+}
+
 /* Fills the memory of the result. */
 static bool fill(hxpy_context *c, hx_op op, const hxpy_operand *a, const hxpy_operand *b, const int *axes, int count,
                  hxpy_cell cell, void *results, float share) {
   struct split x, y; /* large: only what is used is written */
-  struct group groups[MOST_AXES + 1];
+  struct group groups[MOST_AXES + 2];
   const bool turns = hxpy_any_order(op, a->type);
   split_axes(&a->view, axes, count, turns, &x);
   if (b) split_axes(&b->view, axes, count, turns, &y);
@@ -234,13 +292,15 @@ static bool fill(hxpy_context *c, hx_op op, const hxpy_operand *a, const hxpy_op
   if (!hxpy_has_value(op, a, n)) return false;
   Py_ssize_t first;
   int used = join_axes(&a->view, &x, b ? &b->view : NULL, &y, groups, &first);
-  used = longest_first(groups, used, b != NULL);
+  const bool in_columns = !b && share < 0 && c->may_map && !hxpy_stores_values(cell) && columns_first(groups, &used, n);
+  if (!in_columns) used = longest_first(groups, used, b != NULL);
   struct job j = {.context = c, .x = &x, .y = b ? &y : NULL, .results = results, .cell = cell};
   j.task = hx_reduce_strided(op, a->type, x.first, (size_t)x.stride, n, NULL);
   j.task.gpu_share = share;
   j.task.lines.line_stride = (size_t)groups[0].a / 4;
   if (b) j.task.lines.y_stride = (size_t)y.stride;
   j.task.lines.y_line_stride = (size_t)groups[0].b / 4;
+  if (in_columns) return get_kernel(&j, op, a, n) && run_groups(&j, groups, used, first);
   bool ok = get_room(&j, &groups[0]) ? run_groups(&j, groups, used, first) : (bool)PyErr_NoMemory();
   free(j.values);
   free(j.packed_x);

@@ -138,7 +138,7 @@ PyObject *hxpy_report_tuple(const hx_report *r) {
                        (unsigned)r->chunks, (unsigned)r->recovered, devices);
 }
 
-/* Context(settings, small_stay): settings maps names of hx_settings to strings. */
+/* Context(settings, small_stay, may_map): settings maps names of hx_settings to strings. */
 static PyObject *context_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
   hx_settings settings = HX_SETTINGS_DEFAULT;
 #define MEMBER(name) \
@@ -152,8 +152,8 @@ static PyObject *context_new(PyTypeObject *type, PyObject *args, PyObject *keywo
   };
   (void)keywords; /* those of a subclass */
   PyObject *map = NULL;
-  int small_stay = 0;
-  if (!PyArg_ParseTuple(args, "O!p", &PyDict_Type, &map, &small_stay)) return NULL;
+  int small_stay = 0, may_map = 0;
+  if (!PyArg_ParseTuple(args, "O!pp", &PyDict_Type, &map, &small_stay, &may_map)) return NULL;
   for (Py_ssize_t i = 0; i < HXPY_COUNT(rows); i++) {
     PyObject *value = PyDict_GetItemString(map, rows[i].name);
     Py_ssize_t size;
@@ -166,6 +166,7 @@ static PyObject *context_new(PyTypeObject *type, PyObject *args, PyObject *keywo
   hxpy_context *c = (hxpy_context *)PyType_GenericAlloc(type, 0);
   if (!c) return NULL;
   c->small_stay = small_stay;
+  c->may_map = may_map;
   hx_status s = hx_open(&c->hx, &settings);
   if (s != HX_OK) return Py_DECREF(c), hxpy_fail(s);
   return (PyObject *)c;

@@ -14,7 +14,7 @@
 #include <Python.h>
 #include <stdbool.h>
 
-#include "hx.h"
+#include "hx_map.h"
 
 /* The objects of hx/_support.py that are called from here. */
 typedef struct hxpy_support {
@@ -57,6 +57,7 @@ typedef struct hxpy_context {
   Py_ssize_t users; /* calls, tasks, blocks and registrations; the last one closes a context that is `closing` */
   bool closing;
   bool small_stay; /* no setting sends small calls to a device, so that they never wait */
+  bool may_map;    /* reductions may be computed by user kernels, which not every device takes */
 } hxpy_context;
 extern PyType_Spec hxpy_context_spec;
 extern PyMethodDef hxpy_context_functions[];
@@ -183,6 +184,10 @@ PyObject *hxpy_reduce_axes(hxpy_context *c, hx_op op, hxpy_operand *a, hxpy_oper
                            bool keepdims, float share);
 /* Reads the argument axis: an integer, or a tuple of them. Returns how many axes, in ascending order, or -1. */
 int hxpy_axes(PyObject *axis, int ndim, bool single, int *axes);
+
+/* columns.c: the user kernel of a reduction of n elements, from 1 to HX_MAX_INPUTS, which are its inputs. NULL: an
+ * exception is set. Of float32, not HX_ARGMIN, HX_ARGMAX or HX_DOT; of integers, HX_MIN or HX_MAX. */
+const hx_kernel *hxpy_columns_kernel(hxpy_context *c, hx_op op, hx_type type, int n);
 
 /* matmul.c */
 typedef struct hxpy_product {

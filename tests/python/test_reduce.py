@@ -218,6 +218,33 @@ class Axis(unittest.TestCase):
                 self.assertTrue(same(hx.argmin(a, axis), hx.argmin(packed, -1)))
                 self.assertTrue(same(hx.vecdot(a, a[::-1], axis), hx.vecdot(packed, packed[:, ::-1].copy())))
 
+    def test_few_elements_in_each_of_many_lines(self):
+        """They are computed by user kernels, which have the bits of the definition, too."""
+        random = rng()
+        for n in range(1, 10):
+            for dtype in DTYPES:
+                a = values(random, dtype, (2, n, 520))
+                if dtype is np.float32:
+                    a[0, random.integers(0, n, 100), :100] = random.choice([np.nan, np.inf, -np.inf, 1e-41], 100)
+                    a[1, :, :100] = random.choice([0.0, -0.0], (n, 100))
+                for view, axis in (
+                    (a[0], 0),
+                    (a, 1),
+                    (a[::-1, ::-1, 1:300], 1),
+                    (a[:, :, ::-1], 1),
+                    (a.reshape(2, n, 2, 260)[:, ::-1], (0, 1) if n < 6 else 1),
+                    (a.reshape(n, 2, 520).transpose(1, 2, 0), -1),
+                ):
+                    for name in NAMES[:2] + NAMES[4:]:
+                        with self.subTest(name=name, dtype=dtype.__name__, shape=view.shape, axis=axis):
+                            self.assertTrue(same(getattr(hx, name)(view, axis), along(name, view, axis)))
+
+    def test_few_elements_if_only_devices_may_compute(self):
+        """Simulated devices take reductions, and no user kernels."""
+        a = values(rng(), np.float32, (4, 1000))
+        with hx.Context(devices="sim", sim="rate=1e9", cache_dir="off", offload="mandatory") as context:
+            self.assertTrue(same(hx.sum(a, 0, context=context), hx.sum(a, 0)))
+
     def test_values_that_need_no_order_are_not_copied(self):
         a = values(rng(), np.float32, (300, 200, 16))
         n = a.view(np.int32)

@@ -16,6 +16,17 @@ class Statistics(unittest.TestCase):
         self.assertTrue(same(hx.mean(np.array([1, 2], np.int32)), np.float64(1.5)))
         self.assertEqual(hx.mean(x, (0, 1), keepdims=True).shape, (1, 1))
 
+    def test_means_along_an_axis_are_rounded_once(self):
+        random = rng()
+        constant = np.broadcast_to(np.float32(0.1), (2**24 + 1, 2))  # float32 does not have this count
+        with np.errstate(all="ignore"):
+            for n in (1, 3, 7, 9, 97, 255, len(constant)):
+                x = random.integers(0, 2**32, (n, 3000), np.uint32).view(np.float32) if n < 300 else constant
+                if n < 300:
+                    x[:, ::3] *= np.float32(1e-38)  # denormals
+                wanted = (hx.sum(x, 0).astype(np.float64) / n).astype(np.float32)
+                self.assertTrue(same(hx.mean(x, 0), wanted), n)
+
     def test_variance_of_integers_is_exact(self):
         x = np.array([[2**20, 2**20 + 1, -5], [7, 7, 7]], np.int32)
         rows = [int(v) for v in x.ravel()]
