@@ -118,12 +118,18 @@ static void exchange(struct group *a, struct group *b) {
   *b = other;
 }
 
-/* Moves the longest group that may be given to hx to groups[0]. Without one, a group of one line is put there. */
-static int longest_first(struct group *groups, int count, bool pairs) {
+/* Moves the group that is given to hx in one call to groups[0]: one whose lines are nearer to each other than the
+ * elements of a line, so that memory is read in its order, or else the longest one. Without any, a group of one line is
+ * put there. */
+static int best_first(struct group *groups, int count, bool pairs, Py_ssize_t apart) {
+  const Py_ssize_t enough = 16;
   int best = -1;
+  bool near = false;
   for (int i = 0; i < count; i++) {
-    bool usable = groups[i].a > 0 && (!pairs || groups[i].b > 0);
-    if (usable && (best < 0 || groups[i].extent > groups[best].extent)) best = i;
+    const struct group *g = &groups[i];
+    if (g->a <= 0 || (pairs && g->b <= 0)) continue;
+    const bool is_near = g->a < apart && g->extent >= enough;
+    if (best < 0 || is_near > near || (is_near == near && g->extent > groups[best].extent)) best = i, near = is_near;
   }
   if (best < 0) {
     best = count++;
@@ -293,7 +299,7 @@ static bool fill(hxpy_context *c, hx_op op, const hxpy_operand *a, const hxpy_op
   Py_ssize_t first;
   int used = join_axes(&a->view, &x, b ? &b->view : NULL, &y, groups, &first);
   const bool in_columns = !b && share < 0 && c->may_map && !hxpy_stores_values(cell) && columns_first(groups, &used, n);
-  if (!in_columns) used = longest_first(groups, used, b != NULL);
+  if (!in_columns) used = best_first(groups, used, b != NULL, x.stride * 4);
   struct job j = {.context = c, .x = &x, .y = b ? &y : NULL, .results = results, .cell = cell};
   j.task = hx_reduce_strided(op, a->type, x.first, (size_t)x.stride, n, NULL);
   j.task.gpu_share = share;
