@@ -91,6 +91,7 @@ setup(
             depends=["python/native/native.h", "python/native/kernel.h", "runtime/hx.h", "runtime/hx_map.h"],
             define_macros=[("Py_LIMITED_API", "0x030b0000")] if STABLE else [],
             extra_compile_args=["-std=gnu11", "-O3", "-fvisibility=hidden", "-Wall", "-Wextra"],
+            libraries=["m"],  # fegetenv
             extra_link_args=["-Wl,-z,relro,-z,now", "-s"],
             py_limited_api=STABLE,
         )

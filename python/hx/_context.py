@@ -166,8 +166,8 @@ def reports() -> Iterator[List[Report]]:
     print(r[0].gpu_share)
 
     The list is filled when the block ends. If blocks of several tasks of asyncio overlap on a thread, a call is in the
-    list of the block that began last. A call along an axis may add several reports; background tasks have their own
-    (Task.report). Small calls are slower inside, because they are measured.
+    list of the block that began last. A call along an axis or of a reversed array may add several reports; background
+    tasks have their own (Task.report). Small calls are slower inside, because they are measured.
     """
     rows: List[Tuple[Any, ...]] = []
     result: List[Report] = []

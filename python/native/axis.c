@@ -167,7 +167,9 @@ struct job {
   Py_ssize_t elements[HX_MAX_INPUTS]; /* bytes from a line's first element to each of them, if there is a kernel */
   hx_task task;                       /* of `most` lines */
   const struct split *x, *y;
+  bool any_order;            /* of the elements of a line */
   char *packed_x, *packed_y; /* room for the lines that are copied; NULL: they are not */
+  bool in_blocks;            /* lines are copied a block at a time */
   size_t most;
   hx_value *values; /* NULL: hx stores its values in the results itself */
   void *results;
@@ -208,7 +210,10 @@ static bool run_lines(struct job *j, const struct group *g, const char *x, const
     if (j->packed_x) pack(j->x, x, (hxpy_steps){count, g->a}, l->n, j->packed_x, &l->stride, &l->line_stride);
     if (j->packed_y) pack(j->y, y, (hxpy_steps){count, g->b}, l->n, j->packed_y, &l->y_stride, &l->y_line_stride);
     l->out = j->values ? j->values : (hx_value *)j->results + first + at;
-    if (!hxpy_run(j->context, &j->task)) return false;
+    const bool ok = j->in_blocks
+                        ? hxpy_reduce_in_blocks(j->context, l->op, &j->x->pack, x, l->n, j->task.gpu_share, l->out)
+                        : hxpy_run(j->context, &j->task);
+    if (!ok || PyErr_CheckSignals()) return false;
     if (j->values) hxpy_store(j->cell, j->results, first + at * g->out, g->out, l->out, l->lines);
   }
   return true;
@@ -261,8 +266,10 @@ static bool get_room(struct job *j, const struct group *lines) {
   const bool stores = lines->out == 1 && hxpy_stores_values(j->cell);
   const bool packs = j->x->packed || (j->y && j->y->packed);
   j->most = (size_t)lines->extent;
+  j->in_blocks = j->x->packed && !j->y && n > HXPY_BLOCK && !j->any_order && j->cell == HXPY_FLOAT32;
   if (packs && j->most > enough / n) j->most = n < enough ? enough / n : 1;
   if (!stores) j->values = malloc(j->most * sizeof *j->values);
+  if (j->in_blocks) return j->most = 1, j->values;
   if (j->x->packed) j->packed_x = malloc(j->most * n * 4);
   if (j->y && j->y->packed) j->packed_y = malloc(j->most * n * 4);
   return (stores || j->values) && (!j->x->packed || j->packed_x) && (!j->y || !j->y->packed || j->packed_y);
@@ -300,14 +307,14 @@ static bool fill(hxpy_context *c, hx_op op, const hxpy_operand *a, const hxpy_op
   int used = join_axes(&a->view, &x, b ? &b->view : NULL, &y, groups, &first);
   const bool in_columns = !b && share < 0 && c->may_map && !hxpy_stores_values(cell) && columns_first(groups, &used, n);
   if (!in_columns) used = best_first(groups, used, b != NULL, x.stride * 4);
-  struct job j = {.context = c, .x = &x, .y = b ? &y : NULL, .results = results, .cell = cell};
+  struct job j = {.context = c, .x = &x, .y = b ? &y : NULL, .any_order = turns, .results = results, .cell = cell};
   j.task = hx_reduce_strided(op, a->type, x.first, (size_t)x.stride, n, NULL);
   j.task.gpu_share = share;
   j.task.lines.line_stride = (size_t)groups[0].a / 4;
   if (b) j.task.lines.y_stride = (size_t)y.stride;
   j.task.lines.y_line_stride = (size_t)groups[0].b / 4;
   if (in_columns) return get_kernel(&j, op, a, n) && run_groups(&j, groups, used, first);
-  bool ok = get_room(&j, &groups[0]) ? run_groups(&j, groups, used, first) : (bool)PyErr_NoMemory();
+  bool ok = get_room(&j, &groups[0]) ? run_groups(&j, groups, used, first) : hxpy_no_memory(n);
   free(j.values);
   free(j.packed_x);
   free(j.packed_y);

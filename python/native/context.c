@@ -31,6 +31,12 @@ PyObject *hxpy_refuse(const char *format, ...) {
   return NULL;
 }
 
+bool hxpy_no_memory(size_t count) {
+  PyErr_Format(PyTuple_GetItem(hxpy_py.errors, HX_OUT_OF_MEMORY), "no memory for a copy of lines of %zu elements",
+               count);
+  return false;
+}
+
 static void close_if_unused(hxpy_context *c) {
   if (!c->closing || c->users || !c->hx) return;
   hx_context *hx = c->hx;

@@ -79,6 +79,9 @@ PyObject *hxpy_fail_detail(hx_status s, const char *detail);
 /* HX_INVALID_ARGUMENT with a text of the caller. Returns NULL. */
 PyObject *hxpy_refuse(const char *format, ...);
 
+/* HX_OUT_OF_MEMORY: there is none for a copy of lines of `count` elements. Returns false. */
+bool hxpy_no_memory(size_t count);
+
 /* The report as a tuple, whose order hx/_reports.py knows. */
 PyObject *hxpy_report_tuple(const hx_report *r);
 
@@ -149,6 +152,8 @@ typedef struct hxpy_reduction {
   hxpy_operand a, b;
   hx_op op;
   size_t n;
+  bool may_be_in_blocks;         /* set by the caller, who then calls hxpy_reduce_array_in_blocks if in_blocks is set */
+  bool in_blocks;                /* a is no line, and no copy of it was made */
   const void *first;             /* the first element of a that is read */
   Py_ssize_t stride_a, stride_b; /* in elements */
   hx_value value;
@@ -177,6 +182,22 @@ void hxpy_pack_set(hxpy_pack *p, const Py_buffer *v, const int *axes, int count)
 /* Copies lines of n elements, of which the first one begins at `first`: one after the other, or side by side. */
 void hxpy_pack_lines(const hxpy_pack *p, const char *first, hxpy_steps lines, size_t n, bool side_by_side,
                      void *packed);
+
+/* Where the copy of one line stands: `at` is its next element. At first it is the line's first one, and index is 0. */
+typedef struct hxpy_pack_cursor {
+  const hxpy_pack *pack;
+  const char *at;
+  Py_ssize_t index[PyBUF_MAX_NDIM];
+} hxpy_pack_cursor;
+/* Copies its next n elements. */
+void hxpy_pack_next(hxpy_pack_cursor *c, size_t n, void *packed);
+
+/* blocks.c: the sum or product of n elements of float32 that are copied, HXPY_BLOCK at a time. Not HX_DOT. */
+enum { HXPY_BLOCK = 1 << 18 }; /* a power of two of leaves, whose elements fit in the second cache */
+bool hxpy_reduce_in_blocks(hxpy_context *c, hx_op op, const hxpy_pack *pack, const char *first, size_t n, float share,
+                           hx_value *value);
+/* The same of all elements of an array, in the order of numpy.ravel(a, "K"). */
+bool hxpy_reduce_array_in_blocks(hxpy_context *c, hx_op op, const hxpy_operand *a, float share, hx_value *value);
 
 /* axis.c: a reduction along some axes: an array, or a scalar if no axis is left. axes: `count` numbers in ascending
  * order. b: NULL but for HX_DOT. */

@@ -29,6 +29,7 @@ static void copy_run(element *to, const char *from, Py_ssize_t stride, Py_ssize_
   if (step == 1) {
     memcpy(to, x, (size_t)count * sizeof *to);
   } else if (step == -1) {
+#pragma GCC unroll 4 /* a short loop takes half as long again if it happens to lie across two lines of the cache */
     for (Py_ssize_t i = 0; i < count; i++) to[i] = x[-i];
   } else {
     for (Py_ssize_t i = 0; i < count; i++) to[i] = x[i * step];
@@ -56,6 +57,24 @@ void hxpy_pack_lines(const hxpy_pack *p, const char *first, hxpy_steps lines, si
       if (++at[r] < p->run[r].extent) break;
       first -= p->run[r].extent * p->run[r].stride;
       at[r] = 0;
+    }
+  }
+}
+
+void hxpy_pack_next(hxpy_pack_cursor *c, size_t n, void *packed) {
+  const int inner = c->pack->count - 1;
+  const hxpy_steps run = c->pack->run[inner];
+  element *to = packed;
+  while (n > 0) {
+    const Py_ssize_t left = run.extent - c->index[inner], count = (size_t)left < n ? left : (Py_ssize_t)n;
+    copy_run(to, c->at, run.stride, count);
+    to += count, n -= (size_t)count;
+    c->at += count * run.stride;
+    c->index[inner] += count;
+    for (int r = inner; r >= 0 && c->index[r] == c->pack->run[r].extent; r--) {
+      c->index[r] = 0;
+      c->at -= c->pack->run[r].extent * c->pack->run[r].stride;
+      if (r > 0) c->index[r - 1]++, c->at += c->pack->run[r - 1].stride;
     }
   }
 }

@@ -38,7 +38,8 @@ static bool find_line(hxpy_reduction *r) {
   if (hxpy_any_order(r->op, r->a.type) && hxpy_flat_in_any_order(v, &r->first, &r->stride_a)) return true;
   r->stride_a = 1;
   const bool dense = !index && hxpy_dense(v);
-  if (!dense && !hxpy_operand_copy(&r->a, index ? 'C' : 'K')) return false;
+  r->in_blocks = r->may_be_in_blocks && !dense && !index && !hxpy_any_order(r->op, r->a.type);
+  if (!dense && !r->in_blocks && !hxpy_operand_copy(&r->a, index ? 'C' : 'K')) return false;
   r->first = r->a.view.buf;
   return true;
 }
@@ -85,6 +86,7 @@ hx_task hxpy_reduction_task(hxpy_reduction *r, float share) {
 }
 
 static bool run_whole(hxpy_context *c, hxpy_reduction *r, float share) {
+  if (r->in_blocks) return hxpy_reduce_array_in_blocks(c, r->op, &r->a, share, &r->value);
   hx_task task = hxpy_reduction_task(r, share);
   return hxpy_run(c, &task);
 }
@@ -102,7 +104,7 @@ static PyObject *with_axes(PyObject *scalar, int ndim) {
 }
 
 static PyObject *reduce_whole(hxpy_context *c, hx_op op, const struct arguments *p, bool keepdims, float share) {
-  hxpy_reduction r = {0};
+  hxpy_reduction r = {.may_be_in_blocks = true};
   PyObject *result = NULL;
   if (hxpy_reduction_prepare(&r, op, p->a, p->b) && (!p->vectors || hxpy_pair_fits(&r.a, &r.b, true))) {
     if (run_whole(c, &r, share)) result = hxpy_scalar(hxpy_cell_of(op, r.a.type), &r.value);

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every error names the argument and its value, and nothing is written."""
 import fractions
+import signal
 import unittest
 
 import numpy as np
@@ -272,6 +273,21 @@ class Errors(unittest.TestCase):
             hx.empty((2**40, 2**40))
         with self.assertRaises(hx.OutOfMemory):
             hx._native.Block(None, 2**62)
+        with self.assertRaisesRegex(hx.OutOfMemory, "^no memory for a copy of lines of 1152921504606846976 elements$"):
+            hx.max(np.broadcast_to(np.float32(1), 2**60), axis=0)
+
+    def test_a_long_call_can_be_interrupted(self):
+        def interrupt(*unused):
+            raise KeyboardInterrupt
+
+        old = signal.signal(signal.SIGALRM, interrupt)
+        try:
+            for axis in (None, 0):
+                signal.setitimer(signal.ITIMER_REAL, 0.1)
+                with self.assertRaises(KeyboardInterrupt):
+                    hx.sum(np.broadcast_to(np.float32(1), 2**40), axis)
+        finally:
+            signal.signal(signal.SIGALRM, old)
 
     def test_a_failed_device(self):
         c = hx.Context(sim="rate=1e9,fail=enqueue@1", devices="sim", offload="mandatory", cache_dir="off")

@@ -2,6 +2,7 @@
 """Reductions of whole arrays and along axes, compared with the definition."""
 import array
 import ctypes
+import platform
 import sys
 import tracemalloc
 import unittest
@@ -86,6 +87,38 @@ class Whole(unittest.TestCase):
         self.assertTrue(same(hx.sum(x[::-1]), hx.sum(x[::-1].copy())))
         a = x[:100000].reshape(100, 1000)[:, ::-1]
         self.assertTrue(same(hx.sum(a.T), hx.sum(a.copy())))
+
+    def test_more_elements_than_are_copied_at_once(self):
+        """Blocks of 2^18 elements are joined as the leaves of one line are; so are those of a line along an axis."""
+        block, random = 2**18, rng()
+        flat = values(random, np.float32, 6 * block + 5)
+        cube = flat[: 3 * 130 * 2048].reshape(3, 130, 2048)
+        views = [flat[: n * block + rest][::-1] for n in (1, 2, 3, 4) for rest in (-1, 0, 1, 4097)]
+        views += [cube[:, ::-1, 5:], cube[::-1, :, ::3].transpose(2, 0, 1), cube[:2, 1:, ::-1]]
+        for view in views:
+            copy = np.ravel(view, order="K")
+            for name in NAMES[4:]:
+                wanted = getattr(hx, name)(copy)
+                self.assertTrue(same(getattr(hx, name)(view), wanted), (name, view.shape))
+                if view.ndim == 1:
+                    self.assertTrue(same(getattr(hx, name)(view, 0), wanted), (name, view.shape))
+        for axes in ((0, 1), (1, 2), (0, 2)):
+            view = cube[:, ::-1]
+            kept = (set(range(3)) - set(axes)).pop()
+            lines = np.moveaxis(view, kept, 0).reshape(view.shape[kept], -1)[:9].copy()
+            self.assertTrue(same(hx.sum(view, axes)[:9], hx.sum(lines, 1)), axes)
+
+    @unittest.skipUnless(platform.machine() == "x86_64", "the number of a rounding mode is known of x86-64")
+    def test_the_rounding_mode_of_the_caller_does_not_matter(self):
+        x = values(rng(), np.float32, 10**6)
+        wanted = [hx.sum(v) for v in (x, x[::-1], x[:9])]
+        library, upward = ctypes.CDLL("libm.so.6"), 0x800
+        library.fesetround(upward)
+        try:
+            got = [hx.sum(v) for v in (x, x[::-1], x[:9])]
+        finally:
+            library.fesetround(0)
+        self.assertTrue(same(np.array(got), np.array(wanted)))
 
     def test_broadcast_arrays(self):
         a = np.broadcast_to(np.arange(5, dtype=np.int32), (3, 5))
@@ -235,9 +268,15 @@ class Axis(unittest.TestCase):
                     (a.reshape(2, n, 2, 260)[:, ::-1], (0, 1) if n < 6 else 1),
                     (a.reshape(n, 2, 520).transpose(1, 2, 0), -1),
                 ):
+                    few = view[..., 40:90, :] if axis == -1 else view[..., 40:90]
                     for name in NAMES[:2] + NAMES[4:]:
                         with self.subTest(name=name, dtype=dtype.__name__, shape=view.shape, axis=axis):
-                            self.assertTrue(same(getattr(hx, name)(view, axis), along(name, view, axis)))
+                            got = getattr(hx, name)(view, axis)
+                            self.assertTrue(same(got[..., 40:90], along(name, few, axis)))
+                            if n > 1:  # lines one after the other are left to reductions
+                                axes = axis if isinstance(axis, tuple) else (axis,)
+                                lines = np.ascontiguousarray(np.moveaxis(view, axes, range(-len(axes), 0)))
+                                self.assertTrue(same(got, getattr(hx, name)(lines, tuple(range(-len(axes), 0)))))
 
     def test_few_elements_if_only_devices_may_compute(self):
         """Simulated devices take reductions, and no user kernels."""
