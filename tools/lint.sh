@@ -87,7 +87,7 @@ site() { python3 tools/site/build.py "$scratch/site"; }
 python() {
   set -- setup.py python tests/python examples/python tools/site tools/api_pages.py
   black --check --quiet "$@" || { echo "black would reformat a file"; return 1; }
-  pyflakes3 "$@" && mypy --no-error-summary python/hx
+  pyflakes3 "$@" && MYPYPATH=python mypy --no-error-summary python/hx tests/python/typed.py
 }
 
 # What owners of machines have sent.

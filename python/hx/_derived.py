@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from typing import Any, Optional, Tuple, Union
+from typing import Any, Optional, SupportsIndex, Tuple, Union
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from . import _native
 from ._context import Context
 from ._support import HX_DTYPES, InvalidArgument, as_array, dtype_error, is_buffer
 
-Axis = Union[None, int, Tuple[int, ...]]
+Axis = Union[None, SupportsIndex, Tuple[SupportsIndex, ...]]
 
 
 def _array(a: Any, name: str = "a") -> NDArray[Any]:

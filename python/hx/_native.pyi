@@ -1,16 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
-from typing import Any, Dict, Generic, Iterable, List, Optional, Tuple, TypeVar, Union, overload
+from typing import (
+    Any,
+    Dict,
+    Generic,
+    Iterable,
+    List,
+    Optional,
+    Protocol,
+    SupportsIndex,
+    Tuple,
+    TypeVar,
+    Union,
+    final,
+    overload,
+)
 
 import numpy as np
 from numpy.typing import NDArray
 
 from . import _context
+from ._support import Number
 
 # An array of float32, int32 or uint32: NumPy's, or an object with the buffer protocol, DLPack or __array__.
-Array = Any
-Axis = Union[None, int, Tuple[int, ...]]
-Out = TypeVar("Out")
-T = TypeVar("T")
+_Array = Any
+_Axis = Union[None, SupportsIndex, Tuple[SupportsIndex, ...]]
+_Out = TypeVar("_Out")
+_T = TypeVar("_T")
 
 version: str
 
@@ -21,13 +36,16 @@ class Context:
     def _devices(self) -> List[Any]: ...
     def _ready(self) -> None: ...
 
+@final
 class Block(bytearray):  # has the buffer protocol, which has no type before Python 3.12
     def __new__(cls, context: Optional[Context], count: int) -> Block: ...
 
+@final
 class Registration:
-    def __new__(cls, context: Optional[Context], a: Array) -> Registration: ...
+    def __new__(cls, context: Optional[Context], a: _Array) -> Registration: ...
     def unregister(self) -> None: ...
 
+@final
 class View:
     def __new__(cls, capsule: Any) -> View: ...
 
@@ -44,9 +62,9 @@ class Kernel:
     ) -> Any: ...
     def map(
         self,
-        *arrays: Array,
+        *arrays: _Array,
         out: Any = None,
-        gpu_share: Optional[float] = None,
+        gpu_share: Optional[Number] = None,
         context: Optional[_context.Context] = None,
         **parameters: Any,
     ) -> Any: ...
@@ -54,229 +72,125 @@ class Kernel:
         self,
         operation: str,
         /,
-        *arrays: Array,
-        axis: Optional[int] = None,
-        gpu_share: Optional[float] = None,
+        *arrays: _Array,
+        axis: Optional[SupportsIndex] = None,
+        gpu_share: Optional[Number] = None,
         context: Optional[_context.Context] = None,
         **parameters: Any,
     ) -> Any: ...
 
+@final
 class Call:
     context: int
     def __new__(cls, context: Optional[Context]) -> Call: ...
-    def reduction(self, operation: str, a: Array, b: Any, vectors: bool, gpu_share: Optional[float]) -> int: ...
-    def value(self) -> np.generic: ...
+    def reduction(self, operation: str, a: _Array, b: Any, vectors: bool, gpu_share: Optional[Number]) -> int: ...
+    def value(self) -> np.number[Any]: ...
 
-class Task(Generic[T]):
+@final
+class Task(Generic[_T]):
     def done(self) -> bool: ...
-    def wait(self) -> T: ...
+    def wait(self) -> _T: ...
     def report(self) -> Tuple[Any, ...]: ...
+
+class _Reduction(Protocol):  # each is a function; this is its type
+    @overload
+    def __call__(
+        self,
+        a: _Array,
+        axis: _Axis = None,
+        out: None = None,
+        keepdims: bool = False,
+        *,
+        gpu_share: Optional[Number] = None,
+        context: Optional[Context] = None,
+    ) -> Any: ...
+    @overload
+    def __call__(
+        self,
+        a: _Array,
+        axis: _Axis,
+        out: _Out,
+        keepdims: bool = False,
+        *,
+        gpu_share: Optional[Number] = None,
+        context: Optional[Context] = None,
+    ) -> _Out: ...
+    @overload
+    def __call__(
+        self,
+        a: _Array,
+        axis: _Axis = None,
+        *,
+        out: _Out,
+        keepdims: bool = False,
+        gpu_share: Optional[Number] = None,
+        context: Optional[Context] = None,
+    ) -> _Out: ...
 
 def default_context() -> _context.Context: ...
 def _set_report_list(rows: Optional[List[Any]]) -> None: ...
-@overload
-def sum(
-    a: Array,
-    axis: Axis = None,
-    out: None = None,
-    keepdims: bool = False,
-    *,
-    gpu_share: Optional[float] = None,
-    context: Optional[Context] = None,
-) -> Any: ...
-@overload
-def sum(
-    a: Array,
-    axis: Axis,
-    out: Out,
-    keepdims: bool = False,
-    *,
-    gpu_share: Optional[float] = None,
-    context: Optional[Context] = None,
-) -> Out: ...
-@overload
-def prod(
-    a: Array,
-    axis: Axis = None,
-    out: None = None,
-    keepdims: bool = False,
-    *,
-    gpu_share: Optional[float] = None,
-    context: Optional[Context] = None,
-) -> Any: ...
-@overload
-def prod(
-    a: Array,
-    axis: Axis,
-    out: Out,
-    keepdims: bool = False,
-    *,
-    gpu_share: Optional[float] = None,
-    context: Optional[Context] = None,
-) -> Out: ...
-@overload
-def min(
-    a: Array,
-    axis: Axis = None,
-    out: None = None,
-    keepdims: bool = False,
-    *,
-    gpu_share: Optional[float] = None,
-    context: Optional[Context] = None,
-) -> Any: ...
-@overload
-def min(
-    a: Array,
-    axis: Axis,
-    out: Out,
-    keepdims: bool = False,
-    *,
-    gpu_share: Optional[float] = None,
-    context: Optional[Context] = None,
-) -> Out: ...
-@overload
-def max(
-    a: Array,
-    axis: Axis = None,
-    out: None = None,
-    keepdims: bool = False,
-    *,
-    gpu_share: Optional[float] = None,
-    context: Optional[Context] = None,
-) -> Any: ...
-@overload
-def max(
-    a: Array,
-    axis: Axis,
-    out: Out,
-    keepdims: bool = False,
-    *,
-    gpu_share: Optional[float] = None,
-    context: Optional[Context] = None,
-) -> Out: ...
-@overload
-def argmin(
-    a: Array,
-    axis: Axis = None,
-    out: None = None,
-    keepdims: bool = False,
-    *,
-    gpu_share: Optional[float] = None,
-    context: Optional[Context] = None,
-) -> Any: ...
-@overload
-def argmin(
-    a: Array,
-    axis: Axis,
-    out: Out,
-    keepdims: bool = False,
-    *,
-    gpu_share: Optional[float] = None,
-    context: Optional[Context] = None,
-) -> Out: ...
-@overload
-def argmax(
-    a: Array,
-    axis: Axis = None,
-    out: None = None,
-    keepdims: bool = False,
-    *,
-    gpu_share: Optional[float] = None,
-    context: Optional[Context] = None,
-) -> Any: ...
-@overload
-def argmax(
-    a: Array,
-    axis: Axis,
-    out: Out,
-    keepdims: bool = False,
-    *,
-    gpu_share: Optional[float] = None,
-    context: Optional[Context] = None,
-) -> Out: ...
-@overload
-def sum_abs(
-    a: Array,
-    axis: Axis = None,
-    out: None = None,
-    keepdims: bool = False,
-    *,
-    gpu_share: Optional[float] = None,
-    context: Optional[Context] = None,
-) -> Any: ...
-@overload
-def sum_abs(
-    a: Array,
-    axis: Axis,
-    out: Out,
-    keepdims: bool = False,
-    *,
-    gpu_share: Optional[float] = None,
-    context: Optional[Context] = None,
-) -> Out: ...
-@overload
-def sum_squares(
-    a: Array,
-    axis: Axis = None,
-    out: None = None,
-    keepdims: bool = False,
-    *,
-    gpu_share: Optional[float] = None,
-    context: Optional[Context] = None,
-) -> Any: ...
-@overload
-def sum_squares(
-    a: Array,
-    axis: Axis,
-    out: Out,
-    keepdims: bool = False,
-    *,
-    gpu_share: Optional[float] = None,
-    context: Optional[Context] = None,
-) -> Out: ...
-def dot(a: Array, b: Array, *, gpu_share: Optional[float] = None, context: Optional[Context] = None) -> np.generic: ...
-def vdot(a: Array, b: Array, *, gpu_share: Optional[float] = None, context: Optional[Context] = None) -> np.generic: ...
+
+sum: _Reduction
+prod: _Reduction
+min: _Reduction
+max: _Reduction
+argmin: _Reduction
+argmax: _Reduction
+sum_abs: _Reduction
+sum_squares: _Reduction
+
+def dot(
+    a: _Array, b: _Array, *, gpu_share: Optional[Number] = None, context: Optional[Context] = None
+) -> np.number[Any]: ...
+def vdot(
+    a: _Array, b: _Array, *, gpu_share: Optional[Number] = None, context: Optional[Context] = None
+) -> np.number[Any]: ...
 def vecdot(
-    a: Array, b: Array, axis: int = -1, *, gpu_share: Optional[float] = None, context: Optional[Context] = None
+    a: _Array,
+    b: _Array,
+    axis: SupportsIndex = -1,
+    *,
+    gpu_share: Optional[Number] = None,
+    context: Optional[Context] = None,
 ) -> Any: ...
 def reduce_soa(
-    fields: Iterable[Tuple[Any, ...]], *, gpu_share: Optional[float] = None, context: Optional[Context] = None
+    fields: Iterable[Tuple[Any, ...]], *, gpu_share: Optional[Number] = None, context: Optional[Context] = None
 ) -> List[Any]: ...
 @overload
-def matmul(  # type: ignore[misc]  # None is not an Out
-    a: Array,
-    b: Array,
+def matmul(  # type: ignore[misc]  # None is not an _Out
+    a: _Array,
+    b: _Array,
     out: None = None,
-    alpha: float = 1,
-    beta: float = 0,
+    alpha: Number = 1,
+    beta: Number = 0,
     *,
-    gpu_share: Optional[float] = None,
+    gpu_share: Optional[Number] = None,
     context: Optional[Context] = None,
 ) -> NDArray[np.float32]: ...
 @overload
 def matmul(
-    a: Array,
-    b: Array,
-    out: Out,
-    alpha: float = 1,
-    beta: float = 0,
+    a: _Array,
+    b: _Array,
+    out: _Out,
+    alpha: Number = 1,
+    beta: Number = 0,
     *,
-    gpu_share: Optional[float] = None,
+    gpu_share: Optional[Number] = None,
     context: Optional[Context] = None,
-) -> Out: ...
+) -> _Out: ...
 def matmul_async(
-    a: Array,
-    b: Array,
+    a: _Array,
+    b: _Array,
     out: Any,
-    alpha: float,
-    beta: float,
+    alpha: Number,
+    beta: Number,
     *,
-    gpu_share: Optional[float] = None,
+    gpu_share: Optional[Number] = None,
     context: Optional[Context] = None,
 ) -> Task[NDArray[np.float32]]: ...
 def reduce_async(
-    operation: str, a: Array, b: Array, *, gpu_share: Optional[float] = None, context: Optional[Context] = None
-) -> Task[np.generic]: ...
-def advise(a: Array, advice: int, *, context: Optional[Context] = None) -> None: ...
-def modified(a: Array, *, context: Optional[Context] = None) -> None: ...
-def sync(a: Array, *, context: Optional[Context] = None) -> None: ...
+    operation: str, a: _Array, b: _Array, *, gpu_share: Optional[Number] = None, context: Optional[Context] = None
+) -> Task[np.number[Any]]: ...
+def advise(a: _Array, advice: int, *, context: Optional[Context] = None) -> None: ...
+def modified(a: _Array, *, context: Optional[Context] = None) -> None: ...
+def sync(a: _Array, *, context: Optional[Context] = None) -> None: ...

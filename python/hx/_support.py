@@ -2,13 +2,17 @@
 """What the extension module calls: exceptions, and the paths that are too rare to be written in C."""
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, SupportsFloat, SupportsIndex, Union
 
 import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from ._context import Context
+
+
+# What alpha, beta and gpu_share may be.
+Number = Union[SupportsFloat, SupportsIndex]
 
 
 class Error(Exception):

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from . import _native
 from ._context import Context, Report
+from ._support import Number
 
 T = TypeVar("T")
 
@@ -62,10 +63,10 @@ def matmul_async(
     a: Any,
     b: Any,
     out: Any = None,
-    alpha: float = 1,
-    beta: float = 0,
+    alpha: Number = 1,
+    beta: Number = 0,
     *,
-    gpu_share: Optional[float] = None,
+    gpu_share: Optional[Number] = None,
     context: Optional[Context] = None,
 ) -> Task[NDArray[np.float32]]:
     """Start hx.matmul in the background. Wrong arguments raise at once."""
@@ -77,9 +78,9 @@ def reduce_async(
     a: Any,
     b: Any = None,
     *,
-    gpu_share: Optional[float] = None,
+    gpu_share: Optional[Number] = None,
     context: Optional[Context] = None,
-) -> Task[np.generic]:
+) -> Task[np.number[Any]]:
     """Start a reduction of all elements in the background: reduce_async("sum", a), reduce_async("dot", a, b).
 
     operation: sum, prod, min, max, argmin, argmax, sum_abs, sum_squares or dot. Wrong arguments raise at once.

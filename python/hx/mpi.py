@@ -18,6 +18,7 @@ from . import _native
 from ._context import Context
 from ._mpi_library import LIBRARY, check, handle_of, preparing
 from ._mpi_matmul import descriptor, local_indices, local_shape, matmul
+from ._support import Number
 
 __all__ = [
     "argmax",
@@ -41,14 +42,14 @@ class Reduction(Protocol):
     """A reduction of one array."""
 
     def __call__(
-        self, comm: MPI.Comm, a: Any, *, gpu_share: Optional[float] = None, context: Optional[Context] = None
-    ) -> np.generic:
+        self, comm: MPI.Comm, a: Any, *, gpu_share: Optional[Number] = None, context: Optional[Context] = None
+    ) -> np.number[Any]:
         ...
 
 
 def _reduce(
-    operation: str, comm: MPI.Comm, a: Any, b: Any, vectors: bool, share: Optional[float], context: Optional[Context]
-) -> np.generic:
+    operation: str, comm: MPI.Comm, a: Any, b: Any, vectors: bool, share: Optional[Number], context: Optional[Context]
+) -> np.number[Any]:
     handle = handle_of(comm)
     with preparing(handle):
         call = _native.Call(context)
@@ -61,8 +62,8 @@ def _reduction(name: str, what: str, empty: str = "") -> Reduction:
     """hx.mpi.name."""
 
     def function(
-        comm: MPI.Comm, a: Any, *, gpu_share: Optional[float] = None, context: Optional[Context] = None
-    ) -> np.generic:
+        comm: MPI.Comm, a: Any, *, gpu_share: Optional[Number] = None, context: Optional[Context] = None
+    ) -> np.number[Any]:
         return _reduce(name, comm, a, None, False, gpu_share, context)
 
     function.__name__ = function.__qualname__ = name
@@ -91,14 +92,14 @@ sum_squares = _reduction("sum_squares", "Sum of the squares")
 
 
 def dot(
-    comm: MPI.Comm, a: Any, b: Any, *, gpu_share: Optional[float] = None, context: Optional[Context] = None
-) -> np.generic:
+    comm: MPI.Comm, a: Any, b: Any, *, gpu_share: Optional[Number] = None, context: Optional[Context] = None
+) -> np.number[Any]:
     """Sum of a[i] * b[i] of two vectors, of which each rank has parts of equal size; otherwise as hx.mpi.sum."""
     return _reduce("dot", comm, a, b, True, gpu_share, context)
 
 
 def vdot(
-    comm: MPI.Comm, a: Any, b: Any, *, gpu_share: Optional[float] = None, context: Optional[Context] = None
-) -> np.generic:
+    comm: MPI.Comm, a: Any, b: Any, *, gpu_share: Optional[Number] = None, context: Optional[Context] = None
+) -> np.number[Any]:
     """As hx.mpi.dot, of parts of any shape, whose elements are taken in C order."""
     return _reduce("dot", comm, a, b, False, gpu_share, context)

@@ -247,7 +247,7 @@ static PyObject *context_closed(PyObject *self, void *unused) {
 
 static PyMethodDef context_methods[] = {
     {"close", context_close, METH_NOARGS,
-     "close()\n--\n\n"
+     "close($self, /)\n--\n\n"
      "Refuse further calls, and free the context once the last call, task, array and registration that uses it has\n"
      "ended. May be called more than once."},
     {"_devices", context_devices, METH_NOARGS, NULL},
