@@ -10,9 +10,7 @@ struct call {
   const void *inputs[HX_MAX_INPUTS];
   size_t ld[HX_MAX_INPUTS];    /* 0: one row for all */
   bool per_row[HX_MAX_INPUTS]; /* inputs that have one value for each row */
-  /* The operand whose shape the results have: of the inputs that have rows, the one with the most axes; out if there
-   * are no inputs. */
-  const hxpy_operand *shaped;
+  const hxpy_operand *shaped;  /* has the shape of the results: the input with rows with the most axes, or else out */
   size_t rows, cols, ld_out;
 };
 
@@ -85,7 +83,7 @@ static bool has_values(const struct call *call, const hxpy_operand *o) {
 }
 
 static bool check_shapes(struct call *call, int count) {
-  const hxpy_operand *shaped = call->shaped;
+  const hxpy_operand *const shaped = call->shaped;
   const int last = shaped->view.ndim - 1;
   call->cols = last < 0 ? 1 : (size_t)shaped->view.shape[last];
   call->rows = 1;
@@ -146,6 +144,7 @@ static bool same_places(const Py_buffer *a, const Py_buffer *b) {
 }
 
 static bool inputs_have_same_places(const struct call *call, int count) {
+  if (count == 0) return false;
   for (int i = 0; i < count; i++) {
     if (call->per_row[i] || !same_places(&call->in[0].view, &call->in[i].view)) return false;
   }
@@ -162,8 +161,8 @@ static void join_places(struct call *call, int count) {
   }
 }
 
-static bool get_inputs(struct call *call, const hxpy_kernel *k, PyObject *const *arrays) {
-  call->shaped = k->inputs ? NULL : &call->out;
+/* out: the argument of map, which gives the shape if no input does; NULL: none. */
+static bool get_inputs(struct call *call, const hxpy_kernel *k, PyObject *const *arrays, PyObject *out) {
   for (int i = 0; i < k->inputs; i++) {
     const hxpy_declared *const d = &k->input[i];
     hxpy_operand *o = &call->in[i];
@@ -171,7 +170,12 @@ static bool get_inputs(struct call *call, const hxpy_kernel *k, PyObject *const 
     call->per_row[i] = d->per_row;
     if (!d->per_row && (!call->shaped || o->view.ndim > call->shaped->view.ndim)) call->shaped = o;
   }
-  return !k->inputs || check_shapes(call, k->inputs);
+  if (!call->shaped) {
+    if (!out) return hxpy_refuse("inputs names no array with an element for each result; map with out needs none");
+    if (!hxpy_operand_get_output(&call->out, out, "out")) return false;
+    call->shaped = &call->out;
+  }
+  return check_shapes(call, k->inputs);
 }
 
 /* A reduction of all elements has no rows: inputs that have are copied. */
@@ -199,12 +203,13 @@ static void call_release(struct call *call, int count) {
 /* A new reference to the array that is written, which `out` holds. like: a new one has the places of the inputs. */
 static PyObject *get_output(struct call *call, hx_type type, PyObject *out, bool like) {
   static const hxpy_cell cells[] = {[HX_F32] = HXPY_FLOAT32, [HX_I32] = HXPY_INT32, [HX_U32] = HXPY_UINT32};
-  const hxpy_operand *shaped = call->shaped;
+  const hxpy_operand *const shaped = call->shaped;
   const Py_buffer *first = &shaped->view;
   PyObject *result = out                                ? Py_NewRef(out)
                      : like && !hxpy_contiguous(shaped) ? hxpy_operand_like(shaped, cells[type])
                                                         : hxpy_array(cells[type], first->ndim, first->shape);
-  bool ok = result && hxpy_operand_get_output(&call->out, result, "out") && has_type(&call->out, type);
+  bool ok = result && (call->out.view.obj || hxpy_operand_get_output(&call->out, result, "out")) &&
+            has_type(&call->out, type);
   if (ok && !same_shape(first, &call->out.view)) {
     ok = hxpy_refuse("out has shape %s; the inputs have shape %s", hxpy_shape_text(&call->out.view),
                      hxpy_shape_text(first));
@@ -215,7 +220,6 @@ static PyObject *get_output(struct call *call, hx_type type, PyObject *out, bool
 
 /* Arranges the arrays as rows. `like`: the inputs have the same places. */
 static bool arrange(struct call *call, int count, bool like) {
-  if (call->shaped == &call->out) check_shapes(call, 0);
   if (like && same_places(&call->in[0].view, &call->out.view)) return join_places(call, count), true;
   call->ld_out = row_distance(&call->out, call->rows, call->cols);
   if (!call->ld_out && call->out.view.len) {
@@ -234,15 +238,16 @@ static bool run(const hx_task *made, const hxpy_kernel_arguments *a) {
   return ok;
 }
 
-/* With an exception set: if hx refused the map, which it does only if out overlaps an input in part, says so in the
- * names of map's arguments. */
+/* With an exception set: if hx refused the map, which it does only if out overlaps an input in part, or one that has
+ * one value for each row, says so in the names of map's arguments. */
 static void explain(const struct call *call, int count) {
   if (!PyErr_ExceptionMatches(PyTuple_GetItem(hxpy_py.errors, HX_INVALID_ARGUMENT))) return;
   for (int i = 0; i < count; i++) {
     const hxpy_operand *o = &call->in[i];
     const bool same = o->view.buf == call->out.view.buf && (call->rows == 1 || call->ld[i] == call->ld_out);
-    if (!same && hxpy_overlap(o, &call->out)) {
-      hxpy_refuse("out overlaps %s in part", o->name);
+    if ((!same || call->per_row[i]) && hxpy_overlap(o, &call->out)) {
+      hxpy_refuse(call->per_row[i] ? "out overlaps %s, which has one value for each row" : "out overlaps %s in part",
+                  o->name);
       return;
     }
   }
@@ -257,8 +262,8 @@ static PyObject *kernel_map(PyObject *self, PyObject *const *args, Py_ssize_t na
   PyObject *result = NULL;
   if (!k->inputs && !a.out) {
     PyErr_SetString(PyExc_TypeError, "the kernel has no inputs: map needs out");
-  } else if (get_inputs(&call, k, a.arrays)) {
-    const bool like = k->inputs && !k->counts && inputs_have_same_places(&call, k->inputs);
+  } else if (get_inputs(&call, k, a.arrays, a.out)) {
+    const bool like = !k->counts && inputs_have_same_places(&call, k->inputs);
     result = get_output(&call, hx_kernel_type(k->kernel), a.out, like);
     if (result && !arrange(&call, k->inputs, like)) Py_CLEAR(result);
   }
@@ -331,22 +336,22 @@ static PyObject *kernel_reduce(PyObject *self, PyObject *const *args, Py_ssize_t
   }
   struct call call = {0};
   PyObject *result = NULL;
-  if (get_inputs(&call, k, a.arrays) && find_rows(&call, k->inputs)) result = reduce_call(&call, op, k, &a);
+  if (get_inputs(&call, k, a.arrays, NULL) && find_rows(&call, k->inputs)) result = reduce_call(&call, op, k, &a);
   call_release(&call, k->inputs);
   return result;
 }
 
-#define MAP_TEXT                                                                                                     \
-  "map($self, /, *arrays, out=None, gpu_share=None, context=None, **parameters)\n--\n\n"                             \
-  "out[i] = f(x[i], y[i], ...) of arrays of one shape, which the result has, too; as NumPy's ufuncs. Of NumPy's\n"   \
-  "broadcasting there is one case: an array with one axis may be a row that all rows of the others share. An\n"      \
-  "array with one value for each row lacks their last axis, or has one element there: of shape (n,) or (n, 1)\n"     \
-  "beside (n, m).\n\n"                                                                                               \
-  "Arrays without gaps whose axes have one order in memory are taken as they lie, and a new result lies so, too.\n"  \
-  "Otherwise those whose rows are not C-contiguous and equally far apart are copied, and such an out is refused.\n"  \
-  "out may be one of the arrays. A kernel without inputs needs out, which has the shape. A text with index or row\n" \
-  "counts along the last axis.\n"                                                                                    \
-  "TypeError: a dtype that differs from the kernel's, a parameter that is missing or unknown.\n"                     \
+#define MAP_TEXT                                                                                                    \
+  "map($self, /, *arrays, out=None, gpu_share=None, context=None, **parameters)\n--\n\n"                            \
+  "out[i] = f(x[i], y[i], ...) of arrays of one shape, which the result has, too; as NumPy's ufuncs. Of NumPy's\n"  \
+  "broadcasting there is one case: an array with one axis may be a row that all rows of the others share. An\n"     \
+  "array with one value for each row lacks their last axis, or has one element there: of shape (n,) or (n, 1)\n"    \
+  "beside (n, m).\n\n"                                                                                              \
+  "Arrays without gaps whose axes have one order in memory are taken as they lie, and a new result lies so, too.\n" \
+  "Otherwise those whose rows are not C-contiguous and equally far apart are copied, and such an out is refused.\n" \
+  "out may be one of the arrays. It has to be given, and gives the shape, if there are no arrays or each has one\n" \
+  "value for each row. A text with index or row counts along the last axis.\n"                                      \
+  "TypeError: a dtype that differs from the kernel's, a parameter that is missing or unknown.\n"                    \
   "hx.InvalidArgument: shapes differ, out overlaps an array in part, or a parameter does not fit its type."
 #define REDUCE_TEXT                                                                                                 \
   "reduce($self, operation, /, *arrays, axis=None, gpu_share=None, context=None, **parameters)\n--\n\n"             \

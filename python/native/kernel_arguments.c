@@ -18,16 +18,14 @@ static bool declare(hxpy_declared *d, PyObject *row) {
 
 bool hxpy_kernel_declare(hxpy_kernel *k, PyObject *inputs, PyObject *parameters) {
   const int count = (int)PyTuple_Size(inputs), values = (int)PyTuple_Size(parameters);
-  bool has_elements = false;
   if (count > HX_MAX_INPUTS || values > HX_MAX_PARAMETERS) return hxpy_refuse("too many inputs or parameters");
   for (int i = 0; i < count; i++) {
     if (!declare(&k->input[k->inputs++], PyTuple_GetItem(inputs, i))) return false;
-    has_elements |= !k->input[i].per_row;
   }
   for (int i = 0; i < values; i++) {
     if (!declare(&k->parameter[k->parameters++], PyTuple_GetItem(parameters, i))) return false;
   }
-  return has_elements || !count || hxpy_refuse("inputs names no array with an element for each result");
+  return true;
 }
 
 void hxpy_kernel_forget(hxpy_kernel *k) {

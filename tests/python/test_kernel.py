@@ -231,8 +231,11 @@ class Maps(unittest.TestCase):
             (ValueError, lambda: top.map(x[0], x[0]), "m has shape"),
             (ValueError, lambda: top.reduce("sum", x, x[:, 0]), "m has one value for each row; give an axis"),
             (ValueError, lambda: top.map(x, x[:, 0].copy(), out=x.T), "out has shape"),
-            (ValueError, lambda: top.map(x, x[:, 0], out=x), "one value for each row"),
-            (ValueError, lambda: hx.Kernel("m", "row float m"), "names no array"),
+            (ValueError, lambda: top.map(x, x[:, 0], out=x), "^out overlaps m, which has one value for each row$"),
+            (ValueError, lambda: hx.Kernel("m", "row float m").map(x[:, 0]), "names no array.*map with out needs none"),
+            (ValueError, lambda: hx.Kernel("m", "row float m").reduce("sum", x[:, 0]), "names no array"),
+            (ValueError, lambda: hx.Kernel("m", "row float m").map(x[0], out=x), "m has shape.*each row of out"),
+            (TypeError, lambda: hx.Kernel("1", "").map(out=x), "out is float32"),
             (TypeError, lambda: top.map(x, x[:, 0].astype(I32)), "m is int32"),
         ):
             with self.assertRaisesRegex(error, text):
@@ -278,6 +281,23 @@ class Maps(unittest.TestCase):
             with self.assertRaisesRegex(error, text):
                 call()
         self.assertEqual(saw.reduce("sum", np.ones(5, F32), a=1), F32(10))
+
+    def test_out_gives_the_shape_if_no_input_does(self):
+        x, y = rng().standard_normal((2, 37), F32)
+        k = hx.Kernel("m * s + n", "row float m, row float n", "float s")
+        for shape in ((37, 50), (37, 1), (37, 0)):
+            out = np.empty(shape, F32)
+            self.assertIs(k.map(x, y[:, None], s=3, out=out), out)
+            self.equal(out, np.broadcast_to((x * F32(3) + y)[:, None], shape))
+        wide = np.full((37, 9), 7, F32)
+        k.map(x, y, s=1, out=wide[:, 2:5])
+        self.equal(wide[:, 2:5], np.broadcast_to((x + y)[:, None], (37, 3)))
+        self.assertTrue((wide[:, :2] == 7).all() and (wide[:, 5:] == 7).all())
+        self.equal(k.map(x[0], y[:1], s=1, out=np.empty(4, F32)), np.full(4, x[0] + y[0]))
+        self.equal(hx.Kernel("s + 1", "", "int s").map(s=4, out=np.empty((3, 4), I32)), np.full((3, 4), 5, I32))
+        self.equal(hx.Kernel("1.5f", "").map(out=np.empty((), F32)), np.full((), 1.5, F32))
+        with self.assertRaisesRegex(hx.InvalidArgument, "^out overlaps m, which has one value for each row$"):
+            hx.Kernel("m", "row float m").map(wide[:, 0], out=wide)
 
     def test_sources(self):
         for source, text in (
