@@ -35,7 +35,7 @@ extern "C" {
  *     s = 0; for (i = 0; i < N; i++) s = s + x[i]; *part->reduce.out = s;      in the order of docs/ARITHMETIC.md
  * Every rank gets the same result, with the bits of hx_offload for the whole array. HX_ARGMIN and HX_ARGMAX give the
  * index in the whole array. The arrays stay the caller's, and are not read after the call. A rank sends at most 4095
- * elements of each array to another, and a few hundred bytes besides.
+ * elements of each array to another. Besides, 32 bytes of each rank go to all, and at most 448 of partial results.
  * HX_INVALID_ARGUMENT: MPI is not initialized, or is finalized; comm is MPI_COMM_NULL or an intercommunicator (these
  *   are returned on this rank alone); a pointer is NULL; the task is not one of hx_reduce or hx_dot, or hx_offload
  *   would refuse it; the ranks differ in operation or type; the bytes of all elements together overflow 64 bits; min,

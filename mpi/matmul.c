@@ -246,7 +246,7 @@ static hx_status cut_grid(hx__mpi_product *p) {
 static hx_status enter_grid(hx__mpi_product *p) {
   const bool is_first = p->team.kept->row == MPI_COMM_NULL;
   hx_status status = place(p);
-  if (is_first) status = hx__mpi_agree(&p->team, status);
+  if (is_first) status = hx__mpi_begin(&p->team, status, &(hx__mpi_told){0});
   return status == HX_OK ? cut_grid(p) : status;
 }
 
@@ -259,7 +259,7 @@ hx_status hx_mpi_gemm(MPI_Comm grid, hx_context *hx, char transa, char transb, i
   hx_status status = hx__mpi_join(grid, "grid", &p.team);
   if (status == HX_OK) status = enter_grid(&p);
   if (status != HX_OK) return status;
-  status = hx__mpi_agree(&p.team, hx__mpi_product_describe(hx, &args, &p));
+  status = hx__mpi_begin(&p.team, hx__mpi_product_describe(hx, &args, &p), &(hx__mpi_told){0});
   if (status == HX_OK) status = hx__mpi_product_compare(&p, &args);
   if (status == HX_OK) status = multiply_all(hx, &p);
   free(p.a.moved);

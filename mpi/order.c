@@ -5,7 +5,6 @@
 
 #define NAN_BITS 0x7fc00000u
 #define SIGN 0x80000000u
-#define NO_ELEMENT INT64_MAX /* greater than every key and index */
 
 static bool is_maximum(hx_op op) { return op == HX_MAX || op == HX_ARGMAX; }
 static bool is_index(hx_op op) { return op == HX_ARGMIN || op == HX_ARGMAX; }
@@ -30,27 +29,32 @@ static uint32_t bits_of(const struct hx_reduce_args *a, uint64_t key) {
   return a->type == HX_I32 ? bits ^ SIGN : bits;
 }
 
-/* Minima are taken of signed numbers, because MPICH 4.0 compares those of MPI_UINT64_T as if they were signed. */
-static hx_status reduce_by(const hx__mpi_team *team, MPI_Op op, uint64_t *value) {
-  const MPI_Datatype type = op == MPI_MIN ? MPI_INT64_T : MPI_UINT64_T;
-  const int code = MPI_Allreduce(MPI_IN_PLACE, value, 1, type, op, team->comm);
-  return hx__mpi_did(team, code, "MPI_Allreduce") ? HX_OK : HX__MPI_FAILED;
+void hx__mpi_tell_any_order(const struct hx_reduce_args *a, hx_value mine, hx__mpi_told *told) {
+  told->value = mine.u64;
+  if (a->n && hx__mpi_is_extremum(a->op))
+    told->key = key_of(a, is_index(a->op) ? ((const uint32_t *)a->x)[mine.u64] : mine.u32);
 }
 
-hx_status hx__mpi_join_any_order(const hx__mpi_team *team, const struct hx_reduce_args *a, uint64_t first,
-                                 hx_value mine, hx_value *out) {
-  *out = mine;
-  if (!hx__mpi_is_extremum(a->op)) return reduce_by(team, a->op == HX_PROD ? MPI_PROD : MPI_SUM, &out->u64);
-  uint64_t key = NO_ELEMENT;
-  if (a->n) key = key_of(a, is_index(a->op) ? ((const uint32_t *)a->x)[mine.u64] : mine.u32);
-  uint64_t least = key;
-  hx_status status = reduce_by(team, MPI_MIN, &least);
-  if (status != HX_OK) return status;
-  if (is_index(a->op)) {
-    out->u64 = a->n && key == least ? first + mine.u64 : NO_ELEMENT;
-    return reduce_by(team, MPI_MIN, &out->u64);
+/* Of equal keys the first one counts, which has the lowest index. */
+static hx_value extremum(const hx__mpi_team *team, const struct hx_reduce_args *a) {
+  const hx__mpi_told *const all = team->kept->told, *least = NULL;
+  uint64_t start = 0, index = 0;
+  for (int r = 0; r < team->size; start += all[r++].n) {
+    if (!all[r].n || (least && least->key <= all[r].key)) continue;
+    least = &all[r];
+    index = start + least->value;
   }
-  *out = (hx_value){.u64 = 0};
-  out->u32 = bits_of(a, least);
-  return HX_OK;
+  hx_value out = {.u64 = index};
+  if (is_index(a->op)) return out;
+  out.u64 = 0;
+  out.u32 = bits_of(a, least ? least->key : 0);
+  return out;
+}
+
+hx_value hx__mpi_join_any_order(const hx__mpi_team *team, const struct hx_reduce_args *a) {
+  const hx__mpi_told *const all = team->kept->told;
+  hx_value out = {.u64 = a->op == HX_PROD};
+  if (hx__mpi_is_extremum(a->op)) return extremum(team, a);
+  for (int r = 0; r < team->size; r++) out.u64 = a->op == HX_PROD ? out.u64 * all[r].value : out.u64 + all[r].value;
+  return out;
 }

@@ -8,9 +8,11 @@
 /* Whether op is a minimum or maximum, or says where one is. */
 static inline bool hx__mpi_is_extremum(hx_op op) { return op >= HX_MIN && op <= HX_ARGMAX; }
 
-/* The result of all ranks from that of each. a: this rank's part, which may have no element; first: the index of its
- * first element; mine: its result, not read if op is an extremum and there is no element. */
-hx_status hx__mpi_join_any_order(const hx__mpi_team *team, const struct hx_reduce_args *a, uint64_t first,
-                                 hx_value mine, hx_value *out);
+/* What this rank tells all others of its result. a: its part, which may have no element; mine: not read if op is an
+ * extremum and there is no element. */
+void hx__mpi_tell_any_order(const struct hx_reduce_args *a, hx_value mine, hx__mpi_told *told);
+
+/* The result of all ranks from what each has told; at least one has an element if op is an extremum. */
+hx_value hx__mpi_join_any_order(const hx__mpi_team *team, const struct hx_reduce_args *a);
 
 #endif

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Sums and products of floats follow the tree of leaves (tree.h, border.h). Of everything else the order does not
- * matter, and MPI's own operations join the results of the ranks. */
+ * Of everything but sums and products of floats the order does not matter: each rank tells its result in the exchange
+ * with which every call begins, and joins those of all (order.h). Sums and products of floats follow the tree of leaves
+ * (tree.h, border.h). Where a rank's leaves are follows from how many elements the others have, so they need a second
+ * exchange. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,9 +30,9 @@ static void free_workspace(workspace *w) {
 }
 
 static workspace *make_workspace(int size) {
-  workspace *const w = calloc(1, sizeof *w);
+  workspace *const w = malloc(sizeof *w);
   if (!w) return NULL;
-  w->start = malloc(((size_t)size + 1) * 3 * sizeof *w->start); /* first of all what `where` gathers */
+  w->start = malloc(((size_t)size + 1) * sizeof *w->start);
   w->border = malloc(hx__mpi_border_bytes(size));
   if (w->start && w->border) return w;
   free_workspace(w);
@@ -82,19 +84,17 @@ static hx_status check(hx_context *hx, const hx_task *part) {
   return check_rest(hx, part);
 }
 
-/* Where the elements of each rank are; all ranks come to the same verdict. */
-static hx_status where(const hx__mpi_team *team, const struct hx_reduce_args *a, uint64_t *start) {
-  uint64_t *const told = start + team->size + 1, mine[2] = {a->n, (uint64_t)a->op << 8 | a->type};
-  if (!hx__mpi_did(team, MPI_Allgather(mine, 2, MPI_UINT64_T, told, 2, MPI_UINT64_T, team->comm), "MPI_Allgather"))
-    return HX__MPI_FAILED;
-  start[0] = 0;
+/* Whether what all ranks have told is one array; all come to the same verdict. *total: its elements. */
+static hx_status check_all(const hx__mpi_team *team, uint64_t *total) {
+  const hx__mpi_told *const all = team->kept->told;
+  *total = 0;
   for (int r = 0; r < team->size; r++) {
-    if (told[2 * r + 1] != told[1])
+    if (all[r].task != all[0].task)
       return hx__mpi_fail(HX_INVALID_ARGUMENT, "rank %d: op or type differs from that of rank 0", r);
-    if (told[2 * r] > UINT64_MAX / sizeof(float) - start[r])
+    if (all[r].n > UINT64_MAX / sizeof(float) - *total)
       return hx__mpi_fail(HX_INVALID_ARGUMENT, "rank %d: n is %llu: the bytes of all elements overflow 64 bits", r,
-                          (unsigned long long)told[2 * r]);
-    start[r + 1] = start[r] + told[2 * r];
+                          (unsigned long long)all[r].n);
+    *total += all[r].n;
   }
   return HX_OK;
 }
@@ -135,6 +135,12 @@ static hx_status reduce_border(hx_context *hx, const hx_task *part, hx__mpi_bord
   return hx_offload(hx, &task, NULL);
 }
 
+/* A list takes longer than its tasks, if these are small. */
+static hx_status offload_blocks(hx_context *hx, const hx_task *tasks, size_t count) {
+  if (count == 0) return HX_OK;
+  return count == 1 ? hx_offload(hx, tasks, NULL) : hx_offload_many(hx, tasks, count, NULL);
+}
+
 /* The leaves that begin in this rank's elements. The exchange goes on while hx reduces those that are whole. */
 static hx_status reduce_leaves(const hx__mpi_team *team, hx_context *hx, const hx_task *part, workspace *w) {
   const struct hx_reduce_args *const a = &part->reduce;
@@ -143,12 +149,12 @@ static hx_status reduce_leaves(const hx__mpi_team *team, hx_context *hx, const h
   if (status != HX_OK) return leave_border(w, status);
   const uint64_t first_leaf = (w->start[team->rank] + HX__MPI_LEAF - 1) / HX__MPI_LEAF;
   const size_t count = block_tasks(part, first_leaf, border->head, a->n - border->tail, w);
-  const hx_status reduced = hx_offload_many(hx, w->tasks, count, NULL);
+  const hx_status reduced = offload_blocks(hx, w->tasks, count);
   if (reduced != HX_OK) hx__mpi_fail_by_hx(reduced);
   status = hx__mpi_border_wait(team, border);
   if (status != HX_OK) return leave_border(w, status);
   if (reduced != HX_OK) return reduced;
-  w->blocks = (hx__mpi_blocks){.first = first_leaf, .is_product = a->op == HX_PROD};
+  w->blocks.first = first_leaf;
   for (size_t i = 0; i < count; i++) hx__mpi_blocks_add(&w->blocks, w->level[i], w->value[i].f32);
   if (!border->count) return HX_OK;
   status = reduce_border(hx, part, border, &w->value[count]);
@@ -157,59 +163,77 @@ static hx_status reduce_leaves(const hx__mpi_team *team, hx_context *hx, const h
   return HX_OK;
 }
 
-static hx_status reduce_tree(const hx__mpi_team *team, hx_context *hx, const hx_task *part, workspace *w,
-                             hx_value *out) {
-  hx_status status = hx__mpi_agree(team, reduce_leaves(team, hx, part, w));
-  if (status != HX_OK) return status;
-  status = hx__mpi_blocks_of_all(team, &w->blocks);
+/* The elements of all ranks are `total`. */
+static hx_status reduce_tree(const hx__mpi_team *team, hx_context *hx, const hx_task *part, uint64_t total,
+                             workspace *w, hx_value *out) {
+  const uint64_t leaves = total / HX__MPI_LEAF + (total % HX__MPI_LEAF != 0);
+  w->blocks = (hx__mpi_blocks){.is_product = part->reduce.op == HX_PROD};
+  w->start[0] = 0;
+  for (int r = 0; r < team->size; r++) w->start[r + 1] = w->start[r] + team->kept->told[r].n;
+  hx_status status = reduce_leaves(team, hx, part, w);
+  status = hx__mpi_blocks_of_all(team, leaves, status, &w->blocks);
   if (status != HX_OK) return status;
   *out = (hx_value){0};
   out->f32 = hx__mpi_blocks_value(&w->blocks);
   return HX_OK;
 }
 
-static hx_status reduce_any_order(const hx__mpi_team *team, hx_context *hx, const hx_task *part, workspace *w,
-                                  hx_value *out) {
+/* Sums and products of floats round, so their order counts. */
+static bool is_ordered(const struct hx_reduce_args *a) { return a->type == HX_F32 && !hx__mpi_is_extremum(a->op); }
+
+/* What this rank tells the others before they begin. */
+static hx_status tell(hx_context *hx, const hx_task *part, hx__mpi_told *told) {
   const struct hx_reduce_args *const a = &part->reduce;
   hx_task task = *part;
   hx_value mine = {0};
   task.reduce.out = &mine;
+  *told = (hx__mpi_told){.task = (uint32_t)a->op << 8 | (uint32_t)a->type, .n = a->n};
+  if (is_ordered(a)) return HX_OK;
   hx_status status = HX_OK;
   if (a->n || !hx__mpi_is_extremum(a->op)) status = hx_offload(hx, &task, NULL);
-  if (status != HX_OK) hx__mpi_fail_by_hx(status);
-  status = hx__mpi_agree(team, status);
-  if (status != HX_OK) return status;
-  return hx__mpi_join_any_order(team, a, w->start[team->rank], mine, out);
+  if (status != HX_OK) return hx__mpi_fail_by_hx(status);
+  hx__mpi_tell_any_order(a, mine, told);
+  return HX_OK;
 }
 
-/* Sums and products of floats round, so their order counts. */
-static bool is_ordered(const struct hx_reduce_args *a) { return a->type == HX_F32 && !hx__mpi_is_extremum(a->op); }
+/* Of no element on any rank: hx says what the result is, or that there is none. */
+static hx_status reduce_nothing(const hx__mpi_team *team, hx_context *hx, const hx_task *part, hx_value *out) {
+  hx_task task = *part;
+  task.reduce.out = out;
+  const hx_status status = hx_offload(hx, &task, NULL);
+  return hx__mpi_agree(team, status == HX_OK ? status : hx__mpi_fail_by_hx(status));
+}
 
+/* What follows when all ranks have begun. w: NULL if the order does not matter. */
 static hx_status reduce(const hx__mpi_team *team, hx_context *hx, const hx_task *part, workspace *w) {
-  hx_status status = where(team, &part->reduce, w->start);
-  if (status != HX_OK) return status;
+  uint64_t total;
   hx_value out;
-  if (w->start[team->size] == 0) { /* hx says what a reduction of nothing is, or that there is none */
-    hx_task task = *part;
-    task.reduce.out = &out;
-    status = hx_offload(hx, &task, NULL);
-    status = hx__mpi_agree(team, status == HX_OK ? status : hx__mpi_fail_by_hx(status));
-  } else {
-    status = (is_ordered(&part->reduce) ? reduce_tree : reduce_any_order)(team, hx, part, w, &out);
-  }
+  hx_status status = check_all(team, &total);
+  if (status != HX_OK) return status;
+  if (!total)
+    status = reduce_nothing(team, hx, part, &out);
+  else if (w)
+    status = reduce_tree(team, hx, part, total, w, &out);
+  else
+    out = hx__mpi_join_any_order(team, &part->reduce);
   if (status == HX_OK) *part->reduce.out = out;
   return status;
 }
 
 hx_status hx_mpi_reduce(MPI_Comm comm, hx_context *hx, const hx_task *part) {
   hx__mpi_team team;
+  hx__mpi_told told = {0};
+  workspace *w = NULL;
   hx_status status = hx__mpi_join(comm, "comm", &team);
   if (status != HX_OK) return status;
   status = check(hx, part);
-  workspace *const w = status == HX_OK ? make_workspace(team.size) : NULL;
-  if (status == HX_OK && !w) status = hx__mpi_fail(HX_OUT_OF_MEMORY, "no memory for partial results");
-  status = hx__mpi_agree(&team, status);
-  if (status == HX_OK && w) status = reduce(&team, hx, part, w);
+  if (status == HX_OK) status = tell(hx, part, &told);
+  if (status == HX_OK && is_ordered(&part->reduce)) {
+    w = make_workspace(team.size);
+    if (!w) status = hx__mpi_fail(HX_OUT_OF_MEMORY, "no memory for partial results");
+  }
+  status = hx__mpi_begin(&team, status, &told);
+  if (status == HX_OK) status = reduce(&team, hx, part, w);
   free_workspace(w);
   return status;
 }

@@ -74,6 +74,8 @@ static int free_kept(MPI_Comm comm, int keyval, void *attribute, void *extra) {
   hx__mpi_kept *const kept = attribute;
   if (kept->row != MPI_COMM_NULL) MPI_Comm_free(&kept->row);
   if (kept->column != MPI_COMM_NULL) MPI_Comm_free(&kept->column);
+  if (kept->append != MPI_OP_NULL) MPI_Op_free(&kept->append);
+  if (kept->blocks != MPI_DATATYPE_NULL) MPI_Type_free(&kept->blocks);
   const int code = MPI_Comm_free(&kept->comm);
   free(kept);
   return code;
@@ -83,9 +85,9 @@ static void make_key(void) { key_code = MPI_Comm_create_keyval(MPI_COMM_NULL_COP
 
 /* The allocation is agreed on before the duplicate is made, because all ranks make it or none. */
 static hx_status duplicate(hx__mpi_team *team) {
-  hx__mpi_kept *const kept = malloc(sizeof *kept);
+  hx__mpi_kept *const kept = malloc(sizeof *kept + (size_t)team->size * sizeof kept->told[0]);
   int all = kept != NULL;
-  if (kept) *kept = (hx__mpi_kept){MPI_COMM_NULL, MPI_COMM_NULL, MPI_COMM_NULL};
+  if (kept) *kept = (hx__mpi_kept){MPI_COMM_NULL, MPI_COMM_NULL, MPI_COMM_NULL, MPI_OP_NULL, MPI_DATATYPE_NULL, 0};
   if (!hx__mpi_did(team, MPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_MIN, team->user), "MPI_Allreduce") ||
       (all && !hx__mpi_did(team, MPI_Comm_dup(team->user, &kept->comm), "MPI_Comm_dup"))) {
     free(kept);
@@ -137,10 +139,7 @@ hx_status hx__mpi_join(MPI_Comm comm, const char *name, hx__mpi_team *team) {
   return HX_OK;
 }
 
-hx_status hx__mpi_agree(const hx__mpi_team *team, hx_status mine) {
-  int first = mine == HX_OK ? team->size : team->rank;
-  if (!hx__mpi_did(team, MPI_Allreduce(MPI_IN_PLACE, &first, 1, MPI_INT, MPI_MIN, team->comm), "MPI_Allreduce"))
-    return HX__MPI_FAILED;
+hx_status hx__mpi_agree_with(const hx__mpi_team *team, int first, hx_status mine) {
   if (first == team->size) return HX_OK;
   struct {
     int status;
@@ -153,6 +152,24 @@ hx_status hx__mpi_agree(const hx__mpi_team *team, hx_status mine) {
   return hx__mpi_fail((hx_status)told.status, "rank %d: %.*s", first, SENTENCE_BYTES - 24, told.text);
 }
 
+hx_status hx__mpi_agree(const hx__mpi_team *team, hx_status mine) {
+  int first = mine == HX_OK ? team->size : team->rank;
+  if (!hx__mpi_did(team, MPI_Allreduce(MPI_IN_PLACE, &first, 1, MPI_INT, MPI_MIN, team->comm), "MPI_Allreduce"))
+    return HX__MPI_FAILED;
+  return hx__mpi_agree_with(team, first, mine);
+}
+
+hx_status hx__mpi_begin(const hx__mpi_team *team, hx_status mine, const hx__mpi_told *told) {
+  hx__mpi_told own = *told, *const all = team->kept->told;
+  const int bytes = (int)sizeof own;
+  own.status = (uint32_t)mine;
+  if (!hx__mpi_did(team, MPI_Allgather(&own, bytes, MPI_BYTE, all, bytes, MPI_BYTE, team->comm), "MPI_Allgather"))
+    return HX__MPI_FAILED;
+  int first = 0;
+  while (first < team->size && all[first].status == HX_OK) first++;
+  return hx__mpi_agree_with(team, first, mine);
+}
+
 hx_status hx_mpi_refuse(MPI_Comm comm, hx_status status, const char *why) {
   hx__mpi_team team;
   const hx_status joined = hx__mpi_join(comm, "comm", &team);
@@ -163,5 +180,5 @@ hx_status hx_mpi_refuse(MPI_Comm comm, hx_status status, const char *why) {
     status = !why              ? hx__mpi_fail(HX_INVALID_ARGUMENT, "why is NULL")
              : why == sentence ? status
                                : hx__mpi_fail(status, "%s", why);
-  return hx__mpi_agree(&team, status);
+  return hx__mpi_begin(&team, status, &(hx__mpi_told){0});
 }

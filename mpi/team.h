@@ -7,10 +7,22 @@
 
 #include "runtime/hx.h"
 
+/* What a rank tells all others when a call begins. All zeros, but for the status, in calls that reduce nothing. */
+typedef struct hx__mpi_told {
+  uint32_t status;     /* hx_status */
+  uint32_t task;       /* operation and type, which have to be the same on all ranks */
+  uint64_t n;          /* elements of this rank */
+  uint64_t value, key; /* its result, if the order of elements does not matter (order.h) */
+} hx__mpi_told;
+
 /* What is made at the first call with a communicator and kept with it, as an attribute. */
 typedef struct hx__mpi_kept {
   MPI_Comm comm;        /* its duplicate, on which errors are returned */
   MPI_Comm row, column; /* of a grid, from the first product on: the ranks in the row and in the column of this one */
+  MPI_Op append;        /* joins partial results (tree.h), from the first reduction that needs it on */
+  MPI_Datatype blocks;  /* of blocks_bytes bytes, which are a partial result */
+  int blocks_bytes;
+  hx__mpi_told told[]; /* by each rank, in the call that has begun last */
 } hx__mpi_kept;
 
 typedef struct hx__mpi_team {
@@ -37,8 +49,14 @@ bool hx__mpi_wait_all(const hx__mpi_team *team, int count, MPI_Request *requests
 /* Lets MPI pass on what it can of these requests, without waiting for them. */
 bool hx__mpi_move_on(const hx__mpi_team *team, int count, MPI_Request *requests);
 
+/* The first exchange of every call, so that a rank may call hx_mpi_refuse instead: fills in kept->told, and agrees on
+ * the status of each, `mine`, as hx__mpi_agree does. *told: what this rank tells besides. */
+hx_status hx__mpi_begin(const hx__mpi_team *team, hx_status mine, const hx__mpi_told *told);
+
 /* For all ranks: the status and the sentence of the lowest rank whose status is not HX_OK. */
 hx_status hx__mpi_agree(const hx__mpi_team *team, hx_status mine);
+/* The same if all ranks know that rank: `first`, or team->size if there is none. */
+hx_status hx__mpi_agree_with(const hx__mpi_team *team, int first, hx_status mine);
 
 /* What functions return after an error of MPI, whose sentence hx__mpi_did has set. */
 #define HX__MPI_FAILED HX_DEVICE_FAILED

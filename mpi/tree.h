@@ -9,12 +9,13 @@
 #include "mpi/team.h"
 
 #define HX__MPI_LEAF 4096  /* elements */
-#define HX__MPI_BLOCKS 104 /* there are fewer than 2^51 leaves: at most 51 blocks that grow, then 51 that shrink */
+#define HX__MPI_BLOCKS 106 /* there are fewer than 2^51 leaves: at most 51 blocks that grow, then 51 that shrink */
 
+/* How many leaves each block has follows from which leaves they are. */
 typedef struct hx__mpi_blocks {
   uint64_t first, leaves; /* the leaves that the blocks cover */
-  uint32_t is_product, count;
-  uint8_t level[HX__MPI_BLOCKS]; /* block i has 2^level[i] leaves */
+  int32_t failed;         /* in a message: the lowest rank that failed, of which there are then no blocks */
+  uint16_t is_product, count;
   float value[HX__MPI_BLOCKS];
 } hx__mpi_blocks;
 
@@ -24,7 +25,8 @@ void hx__mpi_blocks_add(hx__mpi_blocks *blocks, unsigned level, float value);
 /* The value of the whole tree, of which *blocks are all leaves. */
 float hx__mpi_blocks_value(const hx__mpi_blocks *blocks);
 
-/* Replaces *blocks, of each rank, by all blocks of all ranks. */
-hx_status hx__mpi_blocks_of_all(const hx__mpi_team *team, hx__mpi_blocks *blocks);
+/* Replaces *blocks, of each rank, by all blocks of all ranks, which are `leaves` leaves; and agrees on the status of
+ * each, as hx__mpi_agree does. */
+hx_status hx__mpi_blocks_of_all(const hx__mpi_team *team, uint64_t leaves, hx_status mine, hx__mpi_blocks *blocks);
 
 #endif

@@ -4,14 +4,37 @@
 # psgemm; prints the table of docs/measurements/mpi-traffic.tsv, mpi-traffic-transposed.tsv, mpi-psgemm.tsv or
 # mpi-speed.tsv, for which SIZES may name other numbers of rows. Needs Debian's libopenmpi-dev, openmpi-bin and
 # libscalapack-openmpi-dev, and `./hx build`. Bytes are counted by Open MPI itself (pml_monitoring), in every message.
+# measure.sh sums [RANKS...]: reductions by hx_mpi_reduce, by that of the commit BEFORE if it is set, and by
+# MPI_Allreduce, over Open MPI and MPICH: the table of mpi-sums-speed.tsv. Needs both MPIs, binutils and
+# `bazel build //tests/mpi:libyield.so`, but no ScaLAPACK.
 set -eu
 cd "$(dirname "$0")/../.."
 scratch=$(mktemp -d -p /tmp)
 trap 'rm -rf "$scratch"' EXIT
 built=$PWD/bazel-bin
-mpicc.openmpi -std=gnu11 -O2 -ffp-contract=off -D_GNU_SOURCE= -iquote . -Iruntime bench/mpi/product.c mpi/*.c \
-  reference/*.c -o "$scratch/product" -L"$built/runtime" -l:libhx.so.0 -Wl,-rpath,"$built/runtime" \
-  -lscalapack-openmpi -lm -lpthread
+cflags='-std=gnu11 -O2 -ffp-contract=off -D_GNU_SOURCE='
+
+# build MPI PROGRAM OPTIONS FILES
+build() {
+  mpi=$1 program=$2
+  shift 2
+  # shellcheck disable=SC2086 # a list of words
+  "mpicc.$mpi" $cflags -iquote . -Iruntime "bench/mpi/$program.c" mpi/*.c reference/*.c -o "$scratch/$program" "$@" \
+    -L"$built/runtime" -l:libhx.so.0 -Wl,-rpath,"$built/runtime" -lm -lpthread
+}
+
+# build_before MPI: libhx_mpi of the commit BEFORE as one object, of which only hx_mpi_reduce is seen, by another name.
+build_before() {
+  rm -rf "$scratch/before" && mkdir "$scratch/before"
+  git archive "$BEFORE" mpi runtime | tar -x -C "$scratch/before"
+  for file in "$scratch"/before/mpi/*.c; do
+    # shellcheck disable=SC2086 # a list of words
+    "mpicc.$1" $cflags -iquote "$scratch/before" -I"$scratch/before/runtime" -c "$file" -o "${file%.c}.o"
+  done
+  ld -r "$scratch"/before/mpi/*.o -o "$scratch/before.o"
+  objcopy --redefine-sym hx_mpi_reduce=before_reduce --keep-global-symbol=before_reduce "$scratch/before.o"
+}
+
 export TMPDIR="$scratch" HX_CACHE_DIR=off HX_LOG=error HX_DEVICES=cpu HX_THREADS=1 OPENBLAS_NUM_THREADS=1
 
 # run P Q [OPTIONS OF MPIRUN] -- ARGUMENTS
@@ -77,8 +100,36 @@ speed() { # P Q
   done
 }
 
+# On more ranks than cores, those that wait for a message give up their core.
+sums() { # RANKS
+  yield=$([ "$1" -le "$(nproc)" ] || echo "$built/tests/mpi/libyield.so")
+  for mpi in openmpi mpich; do
+    before=
+    if [ -n "${BEFORE:-}" ]; then
+      build_before "$mpi"
+      before="-DBEFORE $scratch/before.o"
+    fi
+    # shellcheck disable=SC2086 # a list of words
+    build "$mpi" sums $before
+    case $mpi in
+      openmpi) set -- "$1" Open\ MPI mpirun.openmpi --allow-run-as-root --oversubscribe ;;
+      mpich) set -- "$1" MPICH env "LD_PRELOAD=$yield" mpiexec.mpich ;;
+    esac
+    ranks=$1 name=$2
+    shift 2
+    # shellcheck disable=SC2086 # a list of words
+    "$@" -n "$ranks" "$scratch/sums" ${SIZES:-8 1000 8192 100000 1000000 10000000} | sed "s/^/$name\t/"
+    set -- "$ranks"
+  done
+}
+
 table=$1
 shift
+if [ "$table" = sums ]; then
+  for ranks in "${@:-2}"; do sums "$ranks"; done
+  exit 0
+fi
+build openmpi product -lscalapack-openmpi
 [ $# -gt 0 ] || set -- 1x2 2x1 2x2 2x3 4x4
 for grid in "$@"; do
   "$table" "${grid%x*}" "${grid#*x}"

@@ -10,6 +10,7 @@
 
 #define LEAF 4096
 #define LONGEST (30 * LEAF + 77)
+#define ROOM (128 * LEAF) /* elements of each array */
 
 static const size_t sizes[] = {
     0, 1, 127, LEAF - 1, LEAF, LEAF + 1, 2 * LEAF, 3 * LEAF + 5, 7 * LEAF, 15 * LEAF + 1, LONGEST};
@@ -17,7 +18,7 @@ static const size_t sizes[] = {
 
 static uint64_t hash;
 
-typedef enum cut_kind { EVEN, RANDOM, SOME_EMPTY, LAST_ALL, FEW, AT_LEAVES, CUT_KINDS } cut_kind;
+typedef enum cut_kind { EVEN, RANDOM, SOME_EMPTY, LAST_ALL, FEW, AT_LEAVES, CUT_KINDS, FIRST_AND_LAST } cut_kind;
 
 /* The first elements of all ranks, and the end. */
 static void cut(cut_kind kind, uint64_t seed, size_t n, size_t *start) {
@@ -32,6 +33,7 @@ static void cut(cut_kind kind, uint64_t seed, size_t n, size_t *start) {
     if (kind == LAST_ALL) part = 0;
     if (kind == FEW) part = random % 100;
     if (kind == AT_LEAVES) part = (part + LEAF - 1) / LEAF * LEAF;
+    if (kind == FIRST_AND_LAST) part = r == 1 ? LEAF : r < ranks - 1 ? room - room % LEAF - LEAF : 0;
     start[r] = start[r - 1] + (part < room ? part : room);
   }
 }
@@ -42,7 +44,7 @@ static data_kind kind_of(hx_op op, uint64_t seed) {
   return op == HX_PROD && seed % 2 ? DATA_NEAR_ONE : kinds[seed % COUNT(kinds)];
 }
 
-/* One case: whole array, cut, result. x and y have room for LONGEST elements. */
+/* One case: whole array, cut, result. x and y have room for ROOM elements. */
 static void compare(hx_op op, hx_type type, size_t n, cut_kind cuts, uint64_t seed, uint32_t *x, uint32_t *y) {
   size_t start[ranks + 1];
   cut(cuts, seed, n, start);
@@ -84,6 +86,18 @@ static void compare_all(uint32_t *x, uint32_t *y) {
           if (ordered || (seed + (uint64_t)op) % 3 == 0)
             compare((hx_op)op, (hx_type)type, sizes[s], (cut_kind)((c + seed) % CUT_KINDS), seed, x, y);
       }
+}
+
+/* A tree with so many leaves that partial results do not fit in the message of a small one, which comes before and
+ * after: if there are three ranks or more, the second one has leaves 1 to 126, which are 12 blocks. */
+static void compare_large(uint32_t *x, uint32_t *y) {
+  const size_t n = 127 * LEAF + 77;
+  const hx_op ops[] = {HX_SUM, HX_DOT, HX_PROD};
+  for (size_t i = 0; i < COUNT(ops); i++) {
+    compare(ops[i], HX_F32, n, EVEN, 900 + i, x, y);
+    compare(ops[i], HX_F32, 100, EVEN, 910 + i, x, y);
+    compare(ops[i], HX_F32, n, FIRST_AND_LAST, 920 + i, x, y);
+  }
 }
 
 /* The sum of one array by hx beside what MPI_Allreduce makes of the sums of the parts, of which nothing is checked. */
@@ -164,6 +178,28 @@ static void check_refused_by_hx(uint32_t *x) {
     }
 }
 
+/* hx fails on one rank, which has elements of its own, after all have told how many they have; or, of integers, before.
+ * All get its status. The next call is right. */
+static void fail_by_device(uint32_t *x) {
+  const int failing = ranks / 2;
+  hx_settings settings = HX_SETTINGS_DEFAULT;
+  settings.devices = "sim";
+  settings.sim = "rate=1e9,fail=enqueue@1";
+  settings.offload = "mandatory";
+  hx_context *const context = rank == failing ? open_or_exit(&settings) : hx;
+  char words[24];
+  snprintf(words, sizeof words, "rank %d", failing);
+  for (int type = HX_F32; type <= HX_I32; type++) {
+    const uint64_t before = 7;
+    hx_value out = {.u64 = before};
+    const hx_task part = hx_reduce(HX_SUM, (hx_type)type, x, 3 * LEAF, &out);
+    CHECK_MPI_REFUSED(hx_mpi_reduce(MPI_COMM_WORLD, context, &part), HX_DEVICE_FAILED, words);
+    CHECK(out.u64 == before, "%llx", (unsigned long long)out.u64);
+    compare(HX_SUM, (hx_type)type, 3 * LEAF, EVEN, 1, x, x + ROOM);
+  }
+  if (rank == failing) hx_close(context);
+}
+
 /* The last rank makes no call. */
 static void refuse(uint32_t *x) {
   hx_value out = {.u64 = 7};
@@ -208,6 +244,24 @@ static void fail_calls_of(MPI_Comm comm, const hx_task *part) {
   }
 }
 
+/* How many exchanges there are once the communicator has its duplicate: one if the order does not matter. Sums of
+ * floats also wait for borders, even if there are none. */
+static void count_calls(uint32_t *x) {
+  hx_value out;
+  const struct {
+    hx_op op;
+    hx_type type;
+    int calls;
+  } rows[] = {{HX_SUM, HX_F32, 3}, {HX_SUM, HX_I32, 1}, {HX_MAX, HX_F32, 1}, {HX_ARGMIN, HX_U32, 1}};
+  for (size_t i = 0; i < COUNT(rows); i++) {
+    const hx_task part = hx_reduce(rows[i].op, rows[i].type, x, 1000, &out);
+    CHECK_MPI(hx_mpi_reduce(MPI_COMM_WORLD, hx, &part));
+    fail_call(0);
+    CHECK_MPI(hx_mpi_reduce(MPI_COMM_WORLD, hx, &part));
+    CHECK(calls_made() == rows[i].calls, "row %zu: %d calls of MPI, not %d", i, calls_made(), rows[i].calls);
+  }
+}
+
 /* With a new communicator, and again when it has its duplicate; the next call works. */
 static void fail_every_call(uint32_t *x) {
   MPI_Comm comm;
@@ -237,12 +291,15 @@ static void check_without_mpi(const char *words) {
 int main(int argc, char **argv) {
   check_without_mpi("MPI is not initialized");
   start_rank(argc, argv);
-  uint32_t *const x = malloc(2 * LONGEST * sizeof *x);
-  compare_all(x, x + LONGEST);
+  uint32_t *const x = malloc(2 * ROOM * sizeof *x);
+  compare_all(x, x + ROOM);
+  compare_large(x, x + ROOM);
   if (is_to_die) raise(SIGKILL); /* the other ranks are in the next call */
   check_errors(x);
   check_refused_by_hx(x);
   refuse(x);
+  fail_by_device(x);
+  count_calls(x);
   fail_every_call(x);
   sum_both_ways(x);
   check_lost();
