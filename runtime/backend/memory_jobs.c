@@ -24,17 +24,16 @@ static void serve_jobs(void *p) {
   for (;;) {
     hx__memory_job *const next = jobs->first;
     if (!next) {
-      jobs->idle = true;
-      pthread_cond_broadcast(&jobs->changed);
       pthread_cond_wait(&jobs->changed, &jobs->lock);
       continue;
     }
-    jobs->idle = false;
     jobs->first = next->next;
     if (!jobs->first) jobs->last = &jobs->first;
     pthread_mutex_unlock(&jobs->lock);
     next->run(next);
     pthread_mutex_lock(&jobs->lock);
+    jobs->ended++;
+    pthread_cond_broadcast(&jobs->changed);
   }
 }
 
@@ -55,6 +54,7 @@ static bool append_job(hx__memory_jobs *jobs, hx__memory_job *job) {
   job->next = NULL;
   *jobs->last = job;
   jobs->last = &job->next;
+  jobs->posted++;
   pthread_cond_broadcast(&jobs->changed);
   return true;
 }
@@ -123,7 +123,8 @@ bool hx__memory_jobs_run(hx__memory_jobs *jobs, hx__awaited_job *a, uint64_t lim
 
 void hx__memory_jobs_drain(hx__memory_jobs *jobs, uint64_t limit_ns) {
   pthread_mutex_lock(&jobs->lock);
-  while (jobs->running && (jobs->first || !jobs->idle) && !thread_hangs(jobs, limit_ns) && !hx__exit_has_begun())
+  const uint64_t last = jobs->posted;
+  while (jobs->ended < last && !thread_hangs(jobs, limit_ns) && !hx__exit_has_begun())
     hx__cond_wait_until(&jobs->changed, &jobs->lock, hx__now_ns() + CHECK_NS);
   pthread_mutex_unlock(&jobs->lock);
 }

@@ -31,7 +31,8 @@ typedef struct hx__memory_jobs {
   pthread_mutex_t lock; /* of what follows */
   pthread_cond_t changed;
   hx__memory_job *first, **last; /* jobs that have not begun, oldest first */
-  bool running, idle;            /* the thread exists; it waits for jobs */
+  bool running;                  /* the thread exists */
+  uint64_t posted, ended;        /* jobs so far */
   uint64_t hung_call;            /* number of the driver call in which a waiting thread gave up; 0: none */
   struct hx__device *device;
 } hx__memory_jobs;
@@ -45,7 +46,7 @@ bool hx__memory_jobs_run(hx__memory_jobs *jobs, hx__awaited_job *job, uint64_t l
 /* For the run of a job: whether its result is still wanted. The waiting thread leaves only during a driver call, so
  * after this is true the job may use the caller's memory up to the end of its next driver call. */
 bool hx__memory_jobs_wanted(hx__awaited_job *job);
-/* Waits until all jobs are done, or the thread has been in one driver call for limit_ns. */
+/* Waits until all jobs that are queued by now are done, or the thread has been in one driver call for limit_ns. */
 void hx__memory_jobs_drain(hx__memory_jobs *jobs, uint64_t limit_ns);
 
 #endif

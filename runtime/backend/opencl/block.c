@@ -126,8 +126,7 @@ hx__outcome hx__cl_block_end(hx__cl_device *d, hx__cl_block *b, cl_command_queue
   return code == CL_SUCCESS ? HX__DONE : hx__cl_failed(d, "mapping shared memory", code);
 }
 
-/* A request for the device's memory thread: to allocate a block, to pin the caller's memory at p, or to release a
- * pin. */
+/* A request for the device's memory thread: to allocate a block, or to pin the caller's memory at p. */
 typedef struct block_job {
   hx__awaited_job job;
   hx__device *device;
@@ -180,26 +179,20 @@ static void free_block(hx__memory_job *job) {
   hx__cl_free(b->device, b);
 }
 
-/* Pins are released before hx_unregister returns, because the caller may then use the memory for something else and pin
- * it again. */
-static void *release_pin(block_job *a) {
-  hx__cl_free(a->device, a->block);
-  return NULL;
-}
-
 void hx__cl_job_free(hx__device *device, uint64_t limit_ns, void *block) {
   hx__cl_block *const b = block;
   if (hx__gate_of_this_thread()) {
     hx__cl_free(device, block);
     return;
   }
-  if (b->piece) {
-    run_and_wait(device, (block_job){.make = release_pin, .block = block}, limit_ns, &block);
-    return;
-  }
+  const bool is_pin = b->piece;
+  hx__memory_jobs *const jobs = &((hx__cl_device *)device)->jobs;
   b->job.run = free_block;
   b->device = device;
-  hx__memory_jobs_post(&((hx__cl_device *)device)->jobs, &b->job);
+  hx__memory_jobs_post(jobs, &b->job);
+  /* The caller may use its memory for something else after hx_unregister, and pin it again. If the thread hangs, the
+   * buffers over the old memory are released before it pins anything. */
+  if (is_pin) hx__memory_jobs_drain(jobs, limit_ns);
 }
 
 void hx__cl_jobs_settle(hx__device *device, uint64_t limit_ns) {

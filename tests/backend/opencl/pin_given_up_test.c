@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Memory that is pinned on the device's memory thread, and a driver call there that takes longer than hx_register
  * waits for. The program may end hx_register then and free the memory, so the thread touches it no more once the call
- * has returned. No driver is used: the calls show which memory they get. */
+ * has returned. Memory that is unpinned while the thread hangs is unpinned once it goes on. No driver is used: the
+ * calls show which memory they get. */
 #include <semaphore.h>
 #include <stdint.h>
 
@@ -113,6 +114,31 @@ static void give_up_at(const char *entry, unsigned nth) {
   hangs = NULL;
 }
 
+/* Memory that is pinned is given back while the thread hangs with other memory: when it goes on, the buffers over the
+ * first one are released, so that memory which the program puts there later is pinned anew. */
+static void unpin_while_it_hangs(void) {
+  const uint64_t limit_ns = 5000000, all_ns = 20000000000;
+  unsigned char *const second = (unsigned char *)page() + BYTES / 2;
+  created = freed = 0;
+  void *const block = hx__cl_job_pin(&device.base, page(), BYTES / 2, UINT64_MAX);
+  const unsigned first = created;
+  CHECK(block && first, "the first memory is not pinned");
+  hangs = "clCreateBuffer";
+  calls = 1;
+  CHECK(!hx__cl_job_pin(&device.base, second, BYTES / 2, limit_ns), "the second memory is pinned");
+  if (block) hx__cl_job_free(&device.base, limit_ns, block);
+  CHECK(freed == 0, "a buffer is released by a thread that hangs");
+  sem_post(&goes_on);
+  while (hx__gate_inside(&device.jobs.gate, NULL)) sched_yield();
+  hx__cl_jobs_settle(&device.base, all_ns);
+  CHECK(freed == created, "%u buffers of %u were released", freed, created);
+  CHECK(!device.hostptrs, "an entry is left");
+  hangs = NULL;
+  void *const again = hx__cl_job_pin(&device.base, page(), BYTES / 2, UINT64_MAX);
+  CHECK(again && created == 2 * first + 1, "the old buffers count for the new memory");
+  if (again) hx__cl_job_free(&device.base, UINT64_MAX, again);
+}
+
 int main(void) {
   sem_init(&goes_on, 0, 0);
   pthread_mutex_init(&device.lock, NULL);
@@ -125,5 +151,6 @@ int main(void) {
     give_up_at("clCreateBuffer", nth);
     give_up_at("clEnqueueWriteBuffer", nth);
   }
+  unpin_while_it_hangs();
   return checks_end("pin_given_up_test");
 }
