@@ -22,13 +22,19 @@ def _array(a: Any, name: str = "a") -> NDArray[Any]:
     return array if array.dtype in HX_DTYPES else dtype_error(name, array)
 
 
-def _count(array: NDArray[Any], axis: Axis, what: str) -> int:
+def _size(array: NDArray[Any], axis: Axis) -> int:
     """The number of elements of each line."""
     count = array.size if axis is None else 1
     for i in map(operator.index, () if axis is None else axis if isinstance(axis, tuple) else (axis,)):
         if not -array.ndim <= i < array.ndim:
             raise InvalidArgument(f"axis is {i}; a has {array.ndim} dimensions")
         count *= array.shape[i]
+    return count
+
+
+def _count(array: NDArray[Any], axis: Axis, what: str) -> int:
+    """The same, of which there have to be some."""
+    count = _size(array, axis)
     if count == 0:
         raise InvalidArgument(f"{what} of no element: a has shape {array.shape}")
     return count
@@ -60,12 +66,17 @@ def mean(a: Any, axis: Axis = None, keepdims: bool = False, *, context: Optional
     return _rounded(_wide(total) / count, array)
 
 
-def _variance_of_integers(array: NDArray[Any], axis: Axis, count: int, ddof: float, context: Optional[Context]) -> Any:
-    """(n sum(x^2) - sum(x)^2) / (n (n - ddof)), exact up to the division."""
+def _check_squares(array: NDArray[Any], count: int, context: Optional[Context]) -> None:
+    """InvalidArgument: sums of `count` squares of integers may not fit in 64 bits, which would then be wrong."""
     low, high = _native.reduce_soa([("min", array), ("max", array)], context=context) if array.size else (0, 0)
     limit = 2**63 if array.dtype == np.int32 else 2**64
     if count * max(-int(low), int(high)) ** 2 >= limit:
         raise InvalidArgument(f"the sum of squares may exceed 64 bits (a is {array.dtype}); pass a as float32")
+
+
+def _variance_of_integers(array: NDArray[Any], axis: Axis, count: int, ddof: float, context: Optional[Context]) -> Any:
+    """(n sum(x^2) - sum(x)^2) / (n (n - ddof)), exact up to the division."""
+    _check_squares(array, count, context)
     sums = np.asarray(_native.sum(array, axis, keepdims=True, context=context))
     squares = np.asarray(_native.sum_squares(array, axis, keepdims=True, context=context))
     return _quotients(count, sums, squares, count * (count - ddof))
@@ -137,9 +148,12 @@ def std(
 def norm(a: Any, axis: Axis = None, keepdims: bool = False, *, context: Optional[Context] = None) -> Any:
     """The square root of the sum of squares, of all elements or along an axis.
 
-    float32 gives float32, and infinity if the sum of squares overflows; integers give float64.
+    float32 gives float32, and infinity if the sum of squares overflows; integers give float64. hx.InvalidArgument: sums
+    of squares of integers may exceed 64 bits.
     """
     array = _array(a)
+    if array.dtype.type is not np.float32:
+        _check_squares(array, _size(array, axis), context)
     squares = _native.sum_squares(array, axis, keepdims=keepdims, context=context)
     wide = _wide(squares)
     return _rounded(np.sqrt(wide) if isinstance(wide, np.ndarray) else math.sqrt(wide), array)

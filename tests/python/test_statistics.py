@@ -97,6 +97,19 @@ class Statistics(unittest.TestCase):
         self.assertTrue(same(hx.norm(x, 1), np.array([5, 13], np.float32)))
         self.assertTrue(same(hx.norm(x.astype(np.int32)), np.sqrt(np.float64(194))))
 
+    def test_norms_of_integers_are_right_or_refused(self):
+        """Sums of squares of integers are those modulo 2^64."""
+        for dtype, largest in ((np.int32, -(2**31)), (np.uint32, 2**32 - 1)):
+            one = np.full(1, largest, dtype)
+            self.assertEqual(hx.norm(one), abs(largest))
+            for shape, axis in (((4,), None), ((4,), 0), ((9, 4), 1), ((4, 1000), 0)):
+                with self.assertRaisesRegex(
+                    hx.InvalidArgument, f"may exceed 64 bits .a is {np.dtype(dtype)}.; pass a as"
+                ):
+                    hx.norm(np.full(shape, largest, dtype), axis)
+            self.assertTrue(same(hx.norm(np.full((5, 1), largest, dtype), 1), np.full(5, float(abs(largest)))))
+            self.assertEqual(hx.norm(np.empty((0, 3), dtype), 1).shape, (0,))
+
 
 if __name__ == "__main__":
     unittest.main()
