@@ -93,11 +93,12 @@ def dtype_error(name: str, obj: Any) -> NoReturn:
 
 def as_array(name: str, obj: Any) -> NDArray[Any]:
     """An object with the buffer protocol over the memory of obj, which has none."""
-    if hasattr(obj, "__dlpack__"):
+    is_class = isinstance(obj, type)  # which has the methods of its objects
+    if hasattr(obj, "__dlpack__") and not is_class:
         from ._memory import from_dlpack
 
         return from_dlpack(obj)
-    if hasattr(obj, "__array_interface__") or hasattr(obj, "__array__"):
+    if (hasattr(obj, "__array_interface__") or hasattr(obj, "__array__")) and not is_class:
         return np.asarray(obj)
     raise TypeError(f"{name} is {type(obj).__name__}; hx takes arrays (buffer protocol, DLPack or __array__)")
 
@@ -117,8 +118,11 @@ def is_buffer(obj: Any) -> bool:
 
 
 def check_output(name: str, obj: Any) -> None:
-    """TypeError: what is written to an array over the object is not in the object, because that array is a copy."""
-    if not (is_buffer(obj) or hasattr(obj, "__dlpack__") or hasattr(obj, "__array_interface__")):
+    """TypeError: what is written to an array over the object is not in the object, because that array is a copy. So it
+    is of NumPy's scalars, though they have both protocols.
+    """
+    has_memory = is_buffer(obj) or hasattr(obj, "__dlpack__") or hasattr(obj, "__array_interface__")
+    if not has_memory or isinstance(obj, (np.generic, type)):
         kinds = "buffer protocol, DLPack or __array_interface__"
         raise TypeError(f"{name} is {type(obj).__name__}; results are stored in arrays ({kinds})")
 

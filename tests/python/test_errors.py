@@ -44,6 +44,8 @@ CASES = [
     (lambda: hx.sum(b"1234"), TypeError, "a is uint8" + HAS),
     (lambda: hx.mean(A.astype(np.float64)), TypeError, "a is float64" + HAS),
     (lambda: hx.sum([1.0]), TypeError, "a is list; hx takes arrays (buffer protocol, DLPack or __array__)"),
+    (lambda: hx.sum(np.ndarray), TypeError, "a is type; hx takes arrays (buffer protocol, DLPack or __array__)"),
+    (lambda: hx.sum(A, out=np.float32(0)), TypeError, "out is float32" + STORED),
     (lambda: hx.mean([1.0]), TypeError, "a is list; hx takes arrays (buffer protocol, DLPack or __array__)"),
     (lambda: hx.matmul(A, B.astype(np.float64)), TypeError, "b is float64" + HAS),
     (lambda: hx.matmul(A.astype(np.int32), B), TypeError, "a is int32; matmul takes float32"),

@@ -125,6 +125,10 @@ class Whole(unittest.TestCase):
         self.assertEqual(hx.sum(a), 30)
         np.testing.assert_array_equal(hx.sum(a, 0), a.sum(0))
         np.testing.assert_array_equal(hx.sum(a, 1), a.sum(1))
+        x = values(rng(), np.float32, 5000)
+        for view in (np.broadcast_to(x, (90, 5000)), np.broadcast_to(x[:, None], (5000, 90)).T[:, ::-1]):
+            in_order = np.repeat(x if view.strides[1] > 0 else x[::-1], 90)
+            self.assertTrue(same(hx.sum(view), hx.sum(in_order)), "repeated elements do not follow each other")
 
     def test_results_have_the_types_that_the_documentation_says(self):
         for dtype in DTYPES:
