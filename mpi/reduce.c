@@ -51,22 +51,8 @@ static hx_status check_array(const struct hx_reduce_args *a, const void *array, 
   return HX_OK;
 }
 
-/* What hx does not see of the task, because it gets tasks for parts of the arrays with outputs of their own, or none:
- * its share and its reserved words, which hx checks in a sum of nothing; and where out is. */
-static hx_status check_rest(hx_context *hx, const hx_task *part) {
-  const struct hx_reduce_args *const a = &part->reduce;
-  hx_task nothing = *part;
-  hx_value none;
-  nothing.reduce.op = HX_SUM;
-  nothing.reduce.n = 0;
-  nothing.reduce.out = &none;
-  hx_status status = hx_offload(hx, &nothing, NULL);
-  if (status != HX_OK) return hx__mpi_fail_by_hx(status);
-  status = check_array(a, a->x, "x");
-  return status == HX_OK && a->op == HX_DOT ? check_array(a, a->y, "y") : status;
-}
-
-/* What would make a rank read or write where it must not before hx checks the task, or differ from the others. */
+/* What would make a rank read or write where it must not before hx checks the task, or differ from the others; and what
+ * hx does not see, because it gets tasks for parts of the arrays with outputs of their own. */
 static hx_status check(hx_context *hx, const hx_task *part) {
   if (!hx) return hx__mpi_fail(HX_INVALID_ARGUMENT, "hx is NULL");
   if (!part) return hx__mpi_fail(HX_INVALID_ARGUMENT, "part is NULL");
@@ -81,7 +67,8 @@ static hx_status check(hx_context *hx, const hx_task *part) {
   if (a->n && a->op == HX_DOT && !a->y) return hx__mpi_fail(HX_INVALID_ARGUMENT, "y is NULL");
   if (a->n && ((uintptr_t)a->x | (a->op == HX_DOT ? (uintptr_t)a->y : 0)) % sizeof(float))
     return hx__mpi_fail(HX_INVALID_ARGUMENT, "x or y is not aligned to 4 bytes");
-  return check_rest(hx, part);
+  const hx_status status = check_array(a, a->x, "x");
+  return status == HX_OK && a->op == HX_DOT ? check_array(a, a->y, "y") : status;
 }
 
 /* Whether what all ranks have told is one array; all come to the same verdict. *total: its elements. */
@@ -135,10 +122,20 @@ static hx_status reduce_border(hx_context *hx, const hx_task *part, hx__mpi_bord
   return hx_offload(hx, &task, NULL);
 }
 
-/* A list takes longer than its tasks, if these are small. */
+/* A sum of nothing, by which hx checks what it sees in no other task of this rank: the share and the reserved words. */
+static hx_status offload_nothing(hx_context *hx, const hx_task *part) {
+  hx_task task = *part;
+  hx_value none;
+  task.reduce.op = HX_SUM;
+  task.reduce.n = 0;
+  task.reduce.out = &none;
+  return hx_offload(hx, &task, NULL);
+}
+
+/* A list takes longer than one small task, and names its first task if hx refuses all, which are alike. */
 static hx_status offload_blocks(hx_context *hx, const hx_task *tasks, size_t count) {
-  if (count == 0) return HX_OK;
-  return count == 1 ? hx_offload(hx, tasks, NULL) : hx_offload_many(hx, tasks, count, NULL);
+  const hx_status status = count > 1 ? hx_offload_many(hx, tasks, count, NULL) : HX_OK;
+  return count == 1 || status == HX_INVALID_ARGUMENT ? hx_offload(hx, tasks, NULL) : status;
 }
 
 /* The leaves that begin in this rank's elements. The exchange goes on while hx reduces those that are whole. */
@@ -149,7 +146,8 @@ static hx_status reduce_leaves(const hx__mpi_team *team, hx_context *hx, const h
   if (status != HX_OK) return leave_border(w, status);
   const uint64_t first_leaf = (w->start[team->rank] + HX__MPI_LEAF - 1) / HX__MPI_LEAF;
   const size_t count = block_tasks(part, first_leaf, border->head, a->n - border->tail, w);
-  const hx_status reduced = offload_blocks(hx, w->tasks, count);
+  const bool has_leaves = count || border->count;
+  const hx_status reduced = has_leaves ? offload_blocks(hx, w->tasks, count) : offload_nothing(hx, part);
   if (reduced != HX_OK) hx__mpi_fail_by_hx(reduced);
   status = hx__mpi_border_wait(team, border);
   if (status != HX_OK) return leave_border(w, status);
@@ -189,14 +187,14 @@ static hx_status tell(hx_context *hx, const hx_task *part, hx__mpi_told *told) {
   task.reduce.out = &mine;
   *told = (hx__mpi_told){.task = (uint32_t)a->op << 8 | (uint32_t)a->type, .n = a->n};
   if (is_ordered(a)) return HX_OK;
-  hx_status status = HX_OK;
-  if (a->n || !hx__mpi_is_extremum(a->op)) status = hx_offload(hx, &task, NULL);
+  const bool has_result = a->n || !hx__mpi_is_extremum(a->op);
+  const hx_status status = has_result ? hx_offload(hx, &task, NULL) : offload_nothing(hx, part);
   if (status != HX_OK) return hx__mpi_fail_by_hx(status);
   hx__mpi_tell_any_order(a, mine, told);
   return HX_OK;
 }
 
-/* Of no element on any rank: hx says what the result is, or that there is none. */
+/* Of no element on any rank, if no rank has told a result: hx says what it is, or that there is none. */
 static hx_status reduce_nothing(const hx__mpi_team *team, hx_context *hx, const hx_task *part, hx_value *out) {
   hx_task task = *part;
   task.reduce.out = out;
@@ -210,7 +208,7 @@ static hx_status reduce(const hx__mpi_team *team, hx_context *hx, const hx_task 
   hx_value out;
   hx_status status = check_all(team, &total);
   if (status != HX_OK) return status;
-  if (!total)
+  if (!total && (w || hx__mpi_is_extremum(part->reduce.op)))
     status = reduce_nothing(team, hx, part, &out);
   else if (w)
     status = reduce_tree(team, hx, part, total, w, &out);

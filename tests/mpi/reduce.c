@@ -176,6 +176,10 @@ static void check_refused_by_hx(uint32_t *x) {
       }
       CHECK_MPI_REFUSED(hx_mpi_reduce(MPI_COMM_WORLD, hx, &task), HX_INVALID_ARGUMENT, words[wrong]);
     }
+  hx_task blocks = hx_reduce(HX_SUM, HX_F32, x, 7 * LEAF, &out); /* a list of tasks, which the sentence does not tell */
+  blocks.reserved[0] = 1;
+  CHECK_MPI_REFUSED(hx_mpi_reduce(MPI_COMM_WORLD, hx, &blocks), HX_INVALID_ARGUMENT, "reserved");
+  CHECK(!strstr(hx_mpi_error_detail(), "task 0"), "%s", hx_mpi_error_detail());
 }
 
 /* hx fails on one rank, which has elements of its own, after all have told how many they have; or, of integers, before.
@@ -198,6 +202,47 @@ static void fail_by_device(uint32_t *x) {
     compare(HX_SUM, (hx_type)type, 3 * LEAF, EVEN, 1, x, x + ROOM);
   }
   if (rank == failing) hx_close(context);
+}
+
+/* The lines that a call writes to stderr. */
+static int count_lines(hx_context *context, const hx_task *part) {
+  FILE *const log = tmpfile();
+  const int standard = dup(STDERR_FILENO);
+  int lines = 0;
+  CHECK(log && dup2(fileno(log), STDERR_FILENO) == STDERR_FILENO, "no file");
+  CHECK_MPI(hx_mpi_reduce(MPI_COMM_WORLD, context, part));
+  dup2(standard, STDERR_FILENO);
+  close(standard);
+  rewind(log);
+  for (int c = getc(log); c != EOF; c = getc(log)) lines += c == '\n';
+  fclose(log);
+  return lines;
+}
+
+/* With HX_LOG=info a call writes one line if hx gets one task: a leaf, the leaf that ranks share, a part of integers,
+ * or nothing on a rank that has no element, or whose elements an earlier rank gets. */
+static void check_log(uint32_t *x) {
+  hx_settings settings = HX_SETTINGS_DEFAULT;
+  settings.devices = "cpu";
+  settings.log = "info";
+  hx_context *const context = open_or_exit(&settings);
+  hx_value out;
+  const struct {
+    hx_op op;
+    hx_type type;
+    size_t n, n_last; /* of the last rank */
+  } rows[] = {{HX_SUM, HX_F32, LEAF, LEAF}, {HX_SUM, HX_F32, 10, 10}, {HX_DOT, HX_F32, 10, 0}, {HX_SUM, HX_I32, 10, 10},
+              {HX_SUM, HX_I32, 0, 0},       {HX_PROD, HX_F32, 0, 0},  {HX_MAX, HX_F32, 10, 0}};
+  for (size_t i = 0; i < COUNT(rows); i++) {
+    hx_task part = hx_reduce(rows[i].op, rows[i].type, x, 0, &out);
+    part.reduce.y = x;
+    part.reduce.n = rank && rank == ranks - 1 ? rows[i].n_last : rows[i].n;
+    const int lines = count_lines(context, &part);
+    CHECK(lines == 1, "row %zu: %d lines", i, lines);
+  }
+  hx_close(context);
+  settings.log = NULL;
+  hx_close(open_or_exit(&settings)); /* puts the level back */
 }
 
 /* The last rank makes no call. */
@@ -299,6 +344,7 @@ int main(int argc, char **argv) {
   check_refused_by_hx(x);
   refuse(x);
   fail_by_device(x);
+  check_log(x);
   count_calls(x);
   fail_every_call(x);
   sum_both_ways(x);
