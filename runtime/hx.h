@@ -78,14 +78,9 @@ typedef enum hx_op {
 /* Kinds of tasks; the functions that make tasks set them. */
 typedef enum hx_kind { HX_REDUCE = 1, HX_REDUCE_SOA, HX_MATMUL, HX_REDUCE_LINES, HX_MATMUL_BATCHED, HX_MAP } hx_kind;
 
-/* What a device is, and whether it can be used. */
+/* What a device is, and its state. Refused: it has no right kernel, or HX_DEVICES or HX_OFFLOAD leaves it out. */
 typedef enum hx_device_kind { HX_CPU = 1, HX_IGPU, HX_GPU, HX_CPU_OPENCL, HX_SIM } hx_device_kind;
-typedef enum hx_device_state {
-  HX_BUILDING = 1, /* kernels are being built and tested */
-  HX_USABLE,       /* every kernel is built, or refused by itself */
-  HX_REFUSED,      /* no kernel has the right bits, or it is not in use: HX_DEVICES or HX_OFFLOAD leaves it out */
-  HX_LOST          /* it failed, and is not used again in this process */
-} hx_device_state;
+typedef enum hx_device_state { HX_BUILDING = 1, HX_USABLE, HX_REFUSED, HX_LOST } hx_device_state;
 
 /* Bits of hx_advise. */
 enum {
@@ -373,9 +368,8 @@ HX_API hx_status hx_modified(hx_context *hx, const void *p, size_t bytes);
  * call. Needed only for C of a product and the out of a map if they have the advice HX_RESIDENT: a discrete GPU that
  * did all of the task keeps them. Call it before the host reads such a result, and before hx_free or hx_unregister if
  * it is still wanted. HX_INVALID_ARGUMENT: the range is not inside one block of hx_alloc or one registered range.
- * HX_OUT_OF_MEMORY: no memory, or no thread, for the copy.
- * HX_DEVICE_FAILED: the device was lost, and the results with it; or it does not answer within HX_TIMEOUT_MS (5 s by
- *   default), and a later call may succeed. The detail names the range. */
+ * HX_OUT_OF_MEMORY: no memory, or no thread, for the copy. HX_DEVICE_FAILED, and the detail names the range: the device
+ *   was lost, and the results with it; or it does not answer within HX_TIMEOUT_MS (5 s by default); try again later. */
 HX_API hx_status hx_sync(hx_context *hx, void *p, size_t bytes);
 
 /* The number of devices; waits for their discovery. Numbers are those of HX_DEVICES and of hx_report: 0 is the CPU,
@@ -386,11 +380,9 @@ HX_API size_t hx_device_count(hx_context *hx);
  * HX_UNSUPPORTED: in a forked child whose parent had not found its devices. */
 HX_API hx_status hx_device(hx_context *hx, size_t index, hx_device_info *out);
 
-/* Finds the devices, and builds and tests the kernels of each one in use. A kernel for HX_REDUCE_LINES, and a user
- * kernel, is built when a call first needs it, once devices were found; a second hx_ready after that call waits for the
- * user kernel. On return each device is HX_USABLE, HX_REFUSED or HX_LOST, and hx_device says which; only if its driver
- * has slept inside one call for a minute is it still HX_BUILDING.
- * HX_INVALID_ARGUMENT: hx is NULL. */
+/* Finds the devices, and builds and tests the kernels of each one in use; those of user kernels if calls have asked for
+ * them, and none for HX_REDUCE_LINES. Each device is then HX_USABLE, HX_REFUSED or HX_LOST, unless its driver has slept
+ * inside one call for a minute. HX_INVALID_ARGUMENT: hx is NULL. */
 HX_API hx_status hx_ready(hx_context *hx);
 
 /* The name of a status, such as "HX_OK"; never NULL. */
