@@ -53,6 +53,16 @@ static hx_status fetch_operands(hx_context *hx, const hx__work *w, uint64_t *cop
   return s;
 }
 
+/* The products were written without a claim. If another thread has given the first advice meanwhile, a device may have
+ * copied what they have replaced. */
+static void release_if_watched(hx_context *hx, const hx__work *w) {
+  if (!hx__is_watched(hx)) return;
+  for (size_t i = 0; i < w->batch.count; i++) {
+    const hx__work product = hx__batch_product(w, i);
+    hx__memory_release_outputs(&hx->memory, &product, true);
+  }
+}
+
 /* If the program has given memory advice, the memory of all products is looked up at once if their matrices are near
  * one another: a lookup takes longer than a small product. Not if C has gaps, where another thread's task may put a
  * result while this one has claimed it all. */
@@ -77,6 +87,7 @@ static hx_status compute_whole(hx_context *hx, const hx__work *w, hx_report *rep
   if (at_once) hx__memory_claim_outputs(&hx->memory, &all);
   hx__pieces_run(&b.pieces);
   if (at_once) hx__memory_release_outputs(&hx->memory, &all, true);
+  if (!watched) release_if_watched(hx, w);
   if (report) {
     hx__pieces_report(&b.pieces, w->units, report);
     report->bytes_copied = copied;

@@ -54,6 +54,11 @@ void hx__compute_here(hx_context *hx, const hx__work *w) {
   hx__memory_release_outputs(&hx->memory, w, true);
 }
 
+void hx__note_late_advice(hx_context *hx, const hx_task *task) {
+  hx__work w;
+  if (hx__task_check(task, &w) == HX_OK) hx__memory_release_outputs(&hx->memory, &w, true);
+}
+
 bool hx__finish_if_empty(const hx__work *w) {
   if (w->slices) return false;
   const hx_field *field = w->fields;

@@ -26,12 +26,16 @@ void hx__trace_work(const hx_context *hx, const hx__work *work, uint64_t from_ns
 /* Whether there is nothing to compute; then sets the results of empty reductions. */
 bool hx__finish_if_empty(const hx__work *work);
 
-/* The usual small calls: one reduction of few elements, or a small product, for which no device may be used. They are
- * computed here without reading anything that they do not need. False for any other task and for an invalid one, and
- * then nothing has been done. next: what a product prefetches, or NULL. */
-static inline bool hx__offload_small(const hx_context *hx, const hx_task *task, const hx__gemm_operands *next) {
-  if (!task || !hx->small_silent || !hx__task_is_plain(task)) return false;
-  if (atomic_load_explicit(&hx->memory.watched_ranges, memory_order_relaxed)) return false;
+/* Whether the program has given memory advice, or has memory that the host maps for writing. */
+static inline bool hx__is_watched(const hx_context *hx) {
+  return __builtin_expect(atomic_load_explicit(&hx->memory.watched_ranges, memory_order_relaxed) != 0, 0);
+}
+
+/* A task was computed without a claim, and another thread has given the first advice meanwhile: a device may have
+ * copied what the task has replaced. */
+void hx__note_late_advice(hx_context *hx, const hx_task *task) __attribute__((cold));
+
+static inline bool hx__compute_small(const hx_context *hx, const hx_task *task, const hx__gemm_operands *next) {
   if (task->kind == HX_MATMUL) {
     hx__gemm g;
     if (!hx__quick_product_is_valid(&task->matmul, HX__ONE_THREAD_UNITS, &g)) return false;
@@ -47,6 +51,16 @@ static inline bool hx__offload_small(const hx_context *hx, const hx_task *task, 
   uint64_t slots[HX__ONE_THREAD_ELEMENTS / HX__LEAF];
   hx->table.kernels->leaf[r->op][r->type](r->x, r->y, r->n, HX__IN_L2, slots);
   *r->out = hx__join(r->op, r->type, slots, (r->n + HX__LEAF - 1) / HX__LEAF);
+  return true;
+}
+
+/* The usual small calls: one reduction of few elements, or a small product, for which no device may be used. They are
+ * computed here without reading anything that they do not need. False for any other task and for an invalid one, and
+ * then nothing has been done. next: what a product prefetches, or NULL. */
+static inline bool hx__offload_small(hx_context *hx, const hx_task *task, const hx__gemm_operands *next) {
+  if (!task || !hx->small_silent || !hx__task_is_plain(task) || hx__is_watched(hx)) return false;
+  if (!hx__compute_small(hx, task, next)) return false;
+  if (hx__is_watched(hx)) hx__note_late_advice(hx, task);
   return true;
 }
 
