@@ -74,8 +74,6 @@ static int free_kept(MPI_Comm comm, int keyval, void *attribute, void *extra) {
   hx__mpi_kept *const kept = attribute;
   if (kept->row != MPI_COMM_NULL) MPI_Comm_free(&kept->row);
   if (kept->column != MPI_COMM_NULL) MPI_Comm_free(&kept->column);
-  if (kept->append != MPI_OP_NULL) MPI_Op_free(&kept->append);
-  if (kept->blocks != MPI_DATATYPE_NULL) MPI_Type_free(&kept->blocks);
   const int code = MPI_Comm_free(&kept->comm);
   free(kept);
   return code;
@@ -87,7 +85,7 @@ static void make_key(void) { key_code = MPI_Comm_create_keyval(MPI_COMM_NULL_COP
 static hx_status duplicate(hx__mpi_team *team) {
   hx__mpi_kept *const kept = malloc(sizeof *kept + (size_t)team->size * sizeof kept->told[0]);
   int all = kept != NULL;
-  if (kept) *kept = (hx__mpi_kept){MPI_COMM_NULL, MPI_COMM_NULL, MPI_COMM_NULL, MPI_OP_NULL, MPI_DATATYPE_NULL, 0};
+  if (kept) *kept = (hx__mpi_kept){MPI_COMM_NULL, MPI_COMM_NULL, MPI_COMM_NULL};
   if (!hx__mpi_did(team, MPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_MIN, team->user), "MPI_Allreduce") ||
       (all && !hx__mpi_did(team, MPI_Comm_dup(team->user, &kept->comm), "MPI_Comm_dup"))) {
     free(kept);

@@ -19,10 +19,7 @@ typedef struct hx__mpi_told {
 typedef struct hx__mpi_kept {
   MPI_Comm comm;        /* its duplicate, on which errors are returned */
   MPI_Comm row, column; /* of a grid, from the first product on: the ranks in the row and in the column of this one */
-  MPI_Op append;        /* joins partial results (tree.h), from the first reduction that needs it on */
-  MPI_Datatype blocks;  /* of blocks_bytes bytes, which are a partial result */
-  int blocks_bytes;
-  hx__mpi_told told[]; /* by each rank, in the call that has begun last */
+  hx__mpi_told told[];  /* by each rank, in the call that has begun last */
 } hx__mpi_kept;
 
 typedef struct hx__mpi_team {

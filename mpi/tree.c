@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "mpi/tree.h"
 
+#include <pthread.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -57,7 +58,8 @@ static void copy(hx__mpi_blocks *to, const hx__mpi_blocks *from) {
 
 /* The MPI_Op, of one element: right = left, then right; or the lowest rank that has failed, without blocks. */
 static void append(void *left_arg, void *right_arg, int *length, MPI_Datatype *type) {
-  (void)length, (void)type;
+  (void)type;
+  if (*length < 1) return;
   const hx__mpi_blocks *const left = left_arg;
   hx__mpi_blocks *const right = right_arg;
   const bool is_left = left->failed < right->failed || (left->failed == right->failed && !right->leaves);
@@ -72,35 +74,76 @@ static void append(void *left_arg, void *right_arg, int *length, MPI_Datatype *t
   copy(right, &both);
 }
 
-/* Whole cache lines. Adjacent leaves of so many are at most two blocks of each size. */
-static int bytes_for(uint64_t leaves) {
+#define LINE 64 /* bytes */
+enum { MOST_LINES = sizeof(hx__mpi_blocks) / LINE };
+_Static_assert(MOST_LINES == 7, "what lines_for gives for 2^51 leaves is not more");
+
+/* The whole cache lines of a message. Adjacent leaves of so many are at most two blocks of each size. */
+static unsigned lines_for(uint64_t leaves) {
   size_t bytes = offsetof(hx__mpi_blocks, value);
   for (; leaves; leaves /= 2) bytes += 2 * sizeof(float);
-  return (int)((bytes + 63) / 64 * 64);
+  return (unsigned)((bytes + LINE - 1) / LINE);
 }
-_Static_assert(sizeof(hx__mpi_blocks) == 64 * 7, "what bytes_for gives for 2^51 leaves is not more");
 
-/* Makes the operation and the type of a message if they are not kept from the call before, because that takes longer
- * than to send it. */
-static bool prepare(const hx__mpi_team *team, int bytes) {
-  hx__mpi_kept *const kept = team->kept;
-  if (kept->append == MPI_OP_NULL && !hx__mpi_did(team, MPI_Op_create(append, 0, &kept->append), "MPI_Op_create"))
-    return false;
-  if (kept->blocks != MPI_DATATYPE_NULL && kept->blocks_bytes == bytes) return true;
-  if (kept->blocks != MPI_DATATYPE_NULL) MPI_Type_free(&kept->blocks);
-  kept->blocks_bytes = 0;
-  if (!hx__mpi_did(team, MPI_Type_contiguous(bytes, MPI_BYTE, &kept->blocks), "MPI_Type_contiguous") ||
-      !hx__mpi_did(team, MPI_Type_commit(&kept->blocks), "MPI_Type_commit"))
-    return false;
-  kept->blocks_bytes = bytes;
-  return true;
+/* The operation, and a type for each length of a message: made once in a process, because that takes longer than to
+ * send one. They belong to no communicator: one that the program does not free would keep them beyond MPI_Finalize, of
+ * which MPICH warns. */
+static struct {
+  pthread_mutex_t lock;
+  bool has_op, has_type[MOST_LINES + 1];
+  MPI_Op op;
+  MPI_Datatype type[MOST_LINES + 1];
+} made = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* MPI_Finalize first deletes the attributes of MPI_COMM_SELF. */
+static int free_made(MPI_Comm comm, int keyval, void *attribute, void *extra) {
+  (void)comm, (void)keyval, (void)attribute, (void)extra;
+  for (unsigned lines = 0; lines <= MOST_LINES; lines++)
+    if (made.has_type[lines]) MPI_Type_free(&made.type[lines]);
+  return MPI_Op_free(&made.op);
+}
+
+/* Each returns MPI's code, and the function that failed. */
+static int make_op(const char **function) {
+  int key;
+  int code = MPI_Op_create(append, 0, &made.op);
+  *function = "MPI_Op_create";
+  if (code != MPI_SUCCESS) return code;
+  made.has_op = true;
+  code = MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, free_made, &key, NULL);
+  *function = "MPI_Comm_create_keyval";
+  if (code == MPI_SUCCESS) code = MPI_Comm_set_attr(MPI_COMM_SELF, key, NULL);
+  if (code == MPI_SUCCESS) code = MPI_Comm_free_keyval(&key); /* once the attribute is deleted */
+  return code;
+}
+
+static int make_type(unsigned lines, const char **function) {
+  int code = MPI_Type_contiguous((int)lines * LINE, MPI_BYTE, &made.type[lines]);
+  *function = "MPI_Type_contiguous";
+  if (code != MPI_SUCCESS) return code;
+  code = MPI_Type_commit(&made.type[lines]);
+  *function = "MPI_Type_commit";
+  made.has_type[lines] = code == MPI_SUCCESS;
+  return code;
+}
+
+/* False: MPI has failed. */
+static bool prepare(const hx__mpi_team *team, unsigned lines) {
+  const char *function = NULL;
+  int code = MPI_SUCCESS;
+  pthread_mutex_lock(&made.lock);
+  if (!made.has_op) code = make_op(&function);
+  if (code == MPI_SUCCESS && !made.has_type[lines]) code = make_type(lines, &function);
+  pthread_mutex_unlock(&made.lock);
+  return hx__mpi_did(team, code, function);
 }
 
 hx_status hx__mpi_blocks_of_all(const hx__mpi_team *team, uint64_t leaves, hx_status mine, hx__mpi_blocks *blocks) {
-  if (!prepare(team, bytes_for(leaves))) return HX__MPI_FAILED;
+  const unsigned lines = lines_for(leaves);
+  if (!prepare(team, lines)) return HX__MPI_FAILED;
   blocks->failed = mine == HX_OK ? NONE : team->rank;
   if (mine != HX_OK) blocks->leaves = blocks->count = 0;
-  const int code = MPI_Allreduce(MPI_IN_PLACE, blocks, 1, team->kept->blocks, team->kept->append, team->comm);
+  const int code = MPI_Allreduce(MPI_IN_PLACE, blocks, 1, made.type[lines], made.op, team->comm);
   if (!hx__mpi_did(team, code, "MPI_Allreduce")) return HX__MPI_FAILED;
   return hx__mpi_agree_with(team, blocks->failed == NONE ? team->size : blocks->failed, mine);
 }
