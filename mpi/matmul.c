@@ -196,8 +196,12 @@ static hx_status multiply_all(hx_context *hx, hx__mpi_product *p) {
     bool all_arrived;
     status = add_panels(hx, p, &w, &all_arrived);
     if (status == HX_OK && w.count > 1 && (p->alpha != 1 || p->beta != 0)) scale(p, w.sums);
-    /* MPI may still write to the buffers after an error of its own, so they are not freed. */
-    if (!all_arrived) return hx__mpi_agree(team, status);
+    /* After an error of MPI broadcasts may still be on their way. So their buffers are not freed, nor are the row and
+     * the column with the grid: Open MPI 4.1 then crashes in whatever is called next. */
+    if (!all_arrived) {
+      team->kept->row = team->kept->column = MPI_COMM_NULL;
+      return hx__mpi_agree(team, status);
+    }
     status = hx__mpi_agree(team, status);
   }
   free_panels(&w);
@@ -209,7 +213,8 @@ static hx_status place(hx__mpi_product *p) {
   const hx__mpi_team *const team = &p->team;
   int topology = MPI_UNDEFINED, dimensions = 0, size[2], periods[2], at[2];
   if (!hx__mpi_did(team, MPI_Topo_test(team->comm, &topology), "MPI_Topo_test")) return HX__MPI_FAILED;
-  if (topology == MPI_CART) MPI_Cartdim_get(team->comm, &dimensions);
+  if (topology == MPI_CART && !hx__mpi_did(team, MPI_Cartdim_get(team->comm, &dimensions), "MPI_Cartdim_get"))
+    return HX__MPI_FAILED;
   if (dimensions != 2)
     return hx__mpi_fail(HX_INVALID_ARGUMENT, "grid has no Cartesian topology of two dimensions (MPI_Cart_create)");
   if (!hx__mpi_did(team, MPI_Cart_get(team->comm, 2, size, periods, at), "MPI_Cart_get")) return HX__MPI_FAILED;
@@ -220,6 +225,18 @@ static hx_status place(hx__mpi_product *p) {
   return HX_OK;
 }
 
+/* One dimension of the grid. Nothing is left of it if MPI fails. */
+static bool cut(const hx__mpi_team *team, const int remain[2], MPI_Comm *out) {
+  MPI_Comm made = MPI_COMM_NULL;
+  if (!hx__mpi_did(team, MPI_Cart_sub(team->comm, remain, &made), "MPI_Cart_sub")) return false;
+  if (!hx__mpi_did(team, MPI_Comm_set_errhandler(made, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler")) {
+    MPI_Comm_free(&made);
+    return false;
+  }
+  *out = made;
+  return true;
+}
+
 /* The ranks of its row and column, in the order of their places there. They are kept, because to make them takes longer
  * than a small product. */
 static hx_status cut_grid(hx__mpi_product *p) {
@@ -228,11 +245,11 @@ static hx_status cut_grid(hx__mpi_product *p) {
   const int along_row[2] = {0, 1}, along_column[2] = {1, 0};
   if (kept->row == MPI_COMM_NULL) {
     MPI_Comm row, column;
-    if (!hx__mpi_did(team, MPI_Cart_sub(team->comm, along_row, &row), "MPI_Cart_sub") ||
-        !hx__mpi_did(team, MPI_Cart_sub(team->comm, along_column, &column), "MPI_Cart_sub") ||
-        !hx__mpi_did(team, MPI_Comm_set_errhandler(row, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler") ||
-        !hx__mpi_did(team, MPI_Comm_set_errhandler(column, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler"))
+    if (!cut(team, along_row, &row)) return HX__MPI_FAILED;
+    if (!cut(team, along_column, &column)) {
+      MPI_Comm_free(&row);
       return HX__MPI_FAILED;
+    }
     kept->row = row;
     kept->column = column;
   }

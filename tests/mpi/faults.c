@@ -1,19 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Calls of MPI that fail on order, and a count of what ranks receive, by MPI's profiling interface. */
+ * Calls of MPI that fail on order, and counts of what ranks receive and of what they have made of MPI's objects, by
+ * MPI's profiling interface. */
 #include "tests/mpi/ranks.h"
 
-static int failing, made, longest;
+static int failing, made, longest, objects;
+static bool began;
 static uint64_t received;
 
 uint64_t bytes_received(void) { return received; }
 int longest_message(void) { return longest; }
+int objects_alive(void) { return objects; }
+bool broadcasts_began(void) { return began; }
 
 void fail_call(int n) {
   failing = n;
   made = 0;
+  began = began && !n;
 }
 int calls_made(void) { return made; }
 static bool fails(void) { return ++made == failing; }
+
+/* What a call returns that makes (1), frees (-1) or leaves (0) objects. */
+static int counted(int code, int change) {
+  if (code == MPI_SUCCESS) objects += change;
+  return code;
+}
 
 int MPI_Allreduce(const void *from, void *to, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
   return fails() ? MPI_ERR_OTHER : PMPI_Allreduce(from, to, count, type, op, comm);
@@ -24,7 +35,19 @@ int MPI_Allgather(const void *from, int count, MPI_Datatype type, void *to, int 
   return fails() ? MPI_ERR_OTHER : PMPI_Allgather(from, count, type, to, to_count, to_type, comm);
 }
 
-int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *out) { return fails() ? MPI_ERR_OTHER : PMPI_Comm_dup(comm, out); }
+int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *out) {
+  return fails() ? MPI_ERR_OTHER : counted(PMPI_Comm_dup(comm, out), 1);
+}
+
+int MPI_Comm_free(MPI_Comm *comm) { return counted(PMPI_Comm_free(comm), -1); }
+
+int MPI_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler handler) {
+  return fails() ? MPI_ERR_OTHER : PMPI_Comm_set_errhandler(comm, handler);
+}
+
+int MPI_Comm_set_attr(MPI_Comm comm, int key, void *value) {
+  return fails() ? MPI_ERR_OTHER : PMPI_Comm_set_attr(comm, key, value);
+}
 
 /* As if the last of the requests had failed. */
 int MPI_Waitall(int count, MPI_Request *requests, MPI_Status *statuses) {
@@ -36,15 +59,35 @@ int MPI_Waitall(int count, MPI_Request *requests, MPI_Status *statuses) {
 }
 
 int MPI_Type_contiguous(int count, MPI_Datatype type, MPI_Datatype *out) {
-  return fails() ? MPI_ERR_OTHER : PMPI_Type_contiguous(count, type, out);
+  began = true;
+  return fails() ? MPI_ERR_OTHER : counted(PMPI_Type_contiguous(count, type, out), 1);
 }
 
+int MPI_Type_indexed(int count, const int *lengths, const int *places, MPI_Datatype type, MPI_Datatype *out) {
+  began = true;
+  return fails() ? MPI_ERR_OTHER : counted(PMPI_Type_indexed(count, lengths, places, type, out), 1);
+}
+
+int MPI_Type_create_resized(MPI_Datatype type, MPI_Aint from, MPI_Aint extent, MPI_Datatype *out) {
+  return fails() ? MPI_ERR_OTHER : counted(PMPI_Type_create_resized(type, from, extent, out), 1);
+}
+
+int MPI_Type_commit(MPI_Datatype *type) { return fails() ? MPI_ERR_OTHER : PMPI_Type_commit(type); }
+
+int MPI_Type_free(MPI_Datatype *type) { return counted(PMPI_Type_free(type), -1); }
+
 int MPI_Op_create(MPI_User_function *function, int commutes, MPI_Op *op) {
-  return fails() ? MPI_ERR_OTHER : PMPI_Op_create(function, commutes, op);
+  return fails() ? MPI_ERR_OTHER : counted(PMPI_Op_create(function, commutes, op), 1);
+}
+
+int MPI_Op_free(MPI_Op *op) { return counted(PMPI_Op_free(op), -1); }
+
+int MPI_Cartdim_get(MPI_Comm comm, int *dimensions) {
+  return fails() ? MPI_ERR_OTHER : PMPI_Cartdim_get(comm, dimensions);
 }
 
 int MPI_Cart_sub(MPI_Comm comm, const int *remain, MPI_Comm *out) {
-  return fails() ? MPI_ERR_OTHER : PMPI_Cart_sub(comm, remain, out);
+  return fails() ? MPI_ERR_OTHER : counted(PMPI_Cart_sub(comm, remain, out), 1);
 }
 
 int MPI_Bcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm) {
@@ -58,6 +101,7 @@ int MPI_Ibcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm co
   PMPI_Type_size(type, &size);
   if (size > longest) longest = size;
   if (rank != root) received += (uint64_t)size * (uint64_t)count;
+  began = true;
   return fails() ? MPI_ERR_OTHER : PMPI_Ibcast(buffer, count, type, root, comm, request);
 }
 

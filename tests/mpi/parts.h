@@ -3,6 +3,8 @@
 #ifndef HX_TESTS_MPI_PARTS_H
 #define HX_TESTS_MPI_PARTS_H
 
+#include <limits.h>
+
 #include "tests/mpi/ranks.h"
 
 #define GAP 3 /* elements between the columns of a rank's part */
@@ -122,29 +124,48 @@ static inline void count_errors(MPI_Comm *comm, int *code, ...) {
 
 typedef hx_status multiply_fn(const grid_of_ranks *g, size_t number, uint64_t *hash);
 
-/* Every call of MPI that a product makes fails once, on all ranks. The handler hears of it. */
-static inline void fail_calls_of(const grid_of_ranks *g, multiply_fn *multiply, size_t number) {
-  for (int call = 1; call <= 100; call++) {
-    uint64_t hash = 0;
-    handled_errors = 0;
-    fail_call(call);
-    const hx_status status = multiply(g, number, &hash);
-    const bool failed = calls_made() >= call;
-    fail_call(0);
-    CHECK(status == (failed ? HX_DEVICE_FAILED : HX_OK) && handled_errors == failed,
-          "call %d: %s, handled %d times: %s", call, hx_status_string(status), handled_errors, hx_mpi_error_detail());
-    if (!failed) break;
-    check_mpi_text();
-  }
+/* A call of MPI that a product makes fails on all ranks; the handler hears of it. Whether there is such a call. */
+static inline bool fail_one_call(const grid_of_ranks *g, multiply_fn *multiply, size_t number, int call) {
+  uint64_t hash = 0;
+  handled_errors = 0;
+  fail_call(call);
+  const hx_status status = multiply(g, number, &hash);
+  const bool failed = calls_made() >= call;
+  fail_call(0);
+  CHECK(status == (failed ? HX_DEVICE_FAILED : HX_OK) && handled_errors == failed, "call %d: %s, handled %d times: %s",
+        call, hx_status_string(status), handled_errors, hx_mpi_error_detail());
+  if (failed) check_mpi_text();
+  return failed;
 }
 
-/* With the grid as it is, and again when it has its rows and columns. A later product is right again. */
+/* The same ranks, without what the library keeps. */
+static inline grid_of_ranks new_grid(const grid_of_ranks *g, MPI_Errhandler handler) {
+  grid_of_ranks fresh = *g;
+  MPI_Comm_dup(g->comm, &fresh.comm);
+  MPI_Comm_set_errhandler(fresh.comm, handler);
+  return fresh;
+}
+
+/* Every call fails once with a new grid, and once when it has its rows and columns. A later product is right again. No
+ * object is left but a row and a column, along which broadcasts were on their way. */
 static inline void fail_every_call(const grid_of_ranks *g, multiply_fn *multiply, size_t number) {
   MPI_Errhandler handler;
+  bool failed = true;
   MPI_Comm_create_errhandler(count_errors, &handler);
-  MPI_Comm_set_errhandler(g->comm, handler);
-  fail_calls_of(g, multiply, number);
-  fail_calls_of(g, multiply, number);
+  for (int call = 1; failed; call++) {
+    grid_of_ranks fresh = new_grid(g, handler);
+    const int before = objects_alive() - 1;
+    failed = fail_one_call(&fresh, multiply, number, call);
+    const bool may_fly = failed && broadcasts_began();
+    MPI_Comm_free(&fresh.comm);
+    const int left = objects_alive() - before;
+    CHECK(left == 0 || (left == 2 && may_fly), "call %d: %d objects of MPI are left", call, left);
+  }
+  grid_of_ranks kept = new_grid(g, handler);
+  fail_one_call(&kept, multiply, number, INT_MAX); /* none fails */
+  for (int call = 1; fail_one_call(&kept, multiply, number, call); call++) {
+  }
+  MPI_Comm_free(&kept.comm);
   MPI_Errhandler_free(&handler);
 }
 

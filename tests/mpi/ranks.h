@@ -69,6 +69,10 @@ int calls_made(void); /* since fail_call */
 uint64_t bytes_received(void);
 int longest_message(void); /* of these, in bytes */
 
+/* Communicators, types and operations of MPI that this rank has made and not freed. */
+int objects_alive(void);
+bool broadcasts_began(void); /* or the making of their types, since fail_call */
+
 /* Checks what a call that fail_call has had fail says. */
 static inline void check_mpi_text(void) {
   char text[MPI_MAX_ERROR_STRING];

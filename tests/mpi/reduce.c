@@ -2,6 +2,7 @@
  * hx_mpi_reduce: each rank makes the whole array, so that it can compare the result of its part with that of one
  * machine. The cases are the same for any number of ranks, and so is the hash of their results. An argument `die` lets
  * one rank die. */
+#include <limits.h>
 #include <math.h>
 #include <signal.h>
 #include <unistd.h>
@@ -274,19 +275,17 @@ static void count_errors(MPI_Comm *comm, int *code, ...) {
   handled++;
 }
 
-/* Every call of MPI that a reduction makes fails once, on all ranks. The handler hears of it. */
-static void fail_calls_of(MPI_Comm comm, const hx_task *part) {
-  for (int n = 1;; n++) {
-    handled = 0;
-    fail_call(n);
-    const hx_status status = hx_mpi_reduce(comm, hx, part);
-    const bool failed = calls_made() >= n;
-    fail_call(0);
-    CHECK(status == (failed ? HX_DEVICE_FAILED : HX_OK) && handled == failed, "call %d: %s, handled %d times: %s", n,
-          hx_status_string(status), handled, hx_mpi_error_detail());
-    if (!failed) break;
-    check_mpi_text();
-  }
+/* A call of MPI that a reduction makes fails on all ranks; the handler hears of it. Whether there is such a call. */
+static bool fail_one_call(MPI_Comm comm, const hx_task *part, int call) {
+  handled = 0;
+  fail_call(call);
+  const hx_status status = hx_mpi_reduce(comm, hx, part);
+  const bool failed = calls_made() >= call;
+  fail_call(0);
+  CHECK(status == (failed ? HX_DEVICE_FAILED : HX_OK) && handled == failed, "call %d: %s, handled %d times: %s", call,
+        hx_status_string(status), handled, hx_mpi_error_detail());
+  if (failed) check_mpi_text();
+  return failed;
 }
 
 /* How many exchanges there are once the communicator has its duplicate: one if the order does not matter. Sums of
@@ -307,22 +306,38 @@ static void count_calls(uint32_t *x) {
   }
 }
 
-/* With a new communicator, and again when it has its duplicate; the next call works. */
-static void fail_every_call(uint32_t *x) {
+static MPI_Comm new_communicator(MPI_Errhandler handler) {
   MPI_Comm comm;
-  MPI_Errhandler handler;
   MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-  MPI_Comm_create_errhandler(count_errors, &handler);
   MPI_Comm_set_errhandler(comm, handler);
+  return comm;
+}
+
+/* Every call fails once with a new communicator, and once when it has what is kept with it; the next call works, and no
+ * object of MPI is left. */
+static void fail_every_call(uint32_t *x) {
+  MPI_Errhandler handler;
+  const int before = objects_alive();
+  bool failed = true;
+  MPI_Comm_create_errhandler(count_errors, &handler);
   hx_value want = {0}, got = {0};
   hx_task part = hx_reduce(HX_SUM, HX_F32, x, 1000, &want);
   CHECK_MPI(hx_mpi_reduce(MPI_COMM_WORLD, hx, &part));
   part.reduce.out = &got;
-  fail_calls_of(comm, &part);
-  fail_calls_of(comm, &part);
+  for (int call = 1; failed; call++) {
+    MPI_Comm fresh = new_communicator(handler);
+    failed = fail_one_call(fresh, &part, call);
+    MPI_Comm_free(&fresh);
+    CHECK(objects_alive() == before, "call %d: %d objects of MPI are left", call, objects_alive() - before);
+  }
+  MPI_Comm kept = new_communicator(handler);
+  fail_one_call(kept, &part, INT_MAX); /* none fails */
+  for (int call = 1; fail_one_call(kept, &part, call); call++) {
+  }
   CHECK(got.u64 == want.u64, "%llx", (unsigned long long)got.u64);
+  MPI_Comm_free(&kept);
   MPI_Errhandler_free(&handler);
-  MPI_Comm_free(&comm);
+  CHECK(objects_alive() == before, "%d objects of MPI are left", objects_alive() - before);
 }
 
 /* Whether all functions are refused because MPI is not there. No argument is looked at. */
