@@ -184,7 +184,7 @@ static bool join_rows(struct call *call, const hxpy_kernel *k) {
   if (k->counts && call->rows > 1) return hxpy_refuse("the text uses index or row, which count in rows; give an axis");
   for (int i = 0; i < count; i++) {
     hxpy_operand *o = &call->in[i];
-    if (call->rows > 1 && (call->ld[i] == 0 || call->per_row[i])) {
+    if (call->rows > 1 && (is_one_row(call, o) || call->per_row[i])) {
       return hxpy_refuse(
           call->per_row[i] ? "%s has one value for each row; give an axis" : "%s has one row for all; give an axis",
           o->name);

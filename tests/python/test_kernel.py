@@ -282,6 +282,12 @@ class Maps(unittest.TestCase):
                 call()
         self.assertEqual(saw.reduce("sum", np.ones(5, F32), a=1), F32(10))
 
+    def test_rows_without_elements(self):
+        k, empty = hx.Kernel("x + y", "float x, float y"), np.zeros((3, 0), F32)
+        self.assertEqual([k.reduce(op, empty, empty) for op in ("sum", "prod")], [0, 1])
+        self.equal(k.reduce("prod", empty, empty[0], axis=1), np.ones(3, F32))
+        self.equal(k.map(empty, empty[0]), empty)
+
     def test_out_gives_the_shape_if_no_input_does(self):
         x, y = rng().standard_normal((2, 37), F32)
         k = hx.Kernel("m * s + n", "row float m, row float n", "float s")
