@@ -8,9 +8,13 @@
 
 /* What the steps of one call need. A load may have to wait for an earlier store to an address that differs from its own
  * by a multiple of 4096 bytes. So temporaries are counted from the end: those in use and the steps in use are then next
- * to each other, and while both together are shorter than 4096 bytes, no two addresses differ so. */
+ * to each other, and while both together are shorter than 4096 bytes, no two addresses differ so. Compilers keep what
+ * they load for each group before the frame, whose length sees to it that only the seventh temporary or a later one
+ * has addresses that differ so from these. */
+#define STEP_BEFORE 512u /* bytes before a frame that are loaded often */
+#define STEP_LEAST_BYTES (HX__EXPR_GROUPS * STEP_BYTES + STEP_BEFORE)
 typedef struct step_frame {
-  char temporaries[HX__EXPR_GROUPS * STEP_BYTES];
+  char temporaries[(STEP_LEAST_BYTES + 4095u) / 4096u * 4096u - STEP_BEFORE];
   step steps[HX__EXPR_STEPS];
 } step_frame;
 
@@ -78,6 +82,7 @@ typedef struct step_values {
   const step_arrays *arrays;
   const size_t *ld;
   size_t period;
+  bool counts; /* row numbers or indices are among the values */
 } step_values;
 
 #define STEP_LANES (HX__V_BYTES / sizeof(element))
@@ -127,13 +132,11 @@ static __attribute__((noinline)) void step_spread_numbers(const step_values *v, 
   if (per_row[HX__EXPR_FIRST_INDEX]) memset(indices + count, 0, behind);
 }
 
-/* Writes the values for `count` elements from `first` on, and zeros behind them. */
-static __attribute__((noinline)) void step_spread_values(const step_values *v, size_t first, size_t count) {
-  const bool *const per_row = v->code->per_row;
-  if (per_row[HX__EXPR_NUMBER_OF_ROW] || per_row[HX__EXPR_FIRST_INDEX]) step_spread_numbers(v, first, count);
+/* Writes the values of inputs for `count` elements from `first` on, and zeros behind them. */
+static __attribute__((noinline)) void step_spread_inputs(const step_values *v, size_t first, size_t count) {
   const size_t row = first / v->period, ends = v->period - first % v->period;
   for (unsigned i = 0; i < v->code->inputs; i++) {
-    if (!per_row[i]) continue;
+    if (!v->code->per_row[i]) continue;
     element *const to = (element *)(void *)step_group(v->arrays, i);
     const element *from = v->arrays->input[i] + row * v->ld[i];
     size_t done = ends < count ? ends : count;
@@ -148,6 +151,11 @@ static __attribute__((noinline)) void step_spread_values(const step_values *v, s
     }
     if (count < STEP_ELEMENTS) memset(to + count, 0, (STEP_ELEMENTS - count) * sizeof *to);
   }
+}
+
+INLINED void step_spread_values(const step_values *v, size_t first, size_t count) {
+  step_spread_inputs(v, first, count);
+  if (v->counts) step_spread_numbers(v, first, count);
 }
 
 /* The group of elements that is `at` bytes after the beginning of the arrays. */
@@ -307,7 +315,8 @@ static void evaluate(const hx__expr_code *code, const void *const *inputs, const
                         .out = out};
   for (unsigned i = 0; i < code->inputs; i++) arrays.input[i] = inputs[i];
   const bool alike = step_rows_are_alike(code, &rows), no_gaps = rows.n == rows.ld_out && alike;
-  const step_values values = {.code = code, .arrays = &arrays, .ld = rows.ld, .period = rows.n};
+  const bool counts = code->per_row[HX__EXPR_NUMBER_OF_ROW] || code->per_row[HX__EXPR_FIRST_INDEX];
+  const step_values values = {.code = code, .arrays = &arrays, .ld = rows.ld, .period = rows.n, .counts = counts};
   const bool short_rows = rows.n < STEP_ELEMENTS || (no_gaps && step_is_uneven(rows.n));
   arrays.in_memory = code->row_values && rows.rows > 1 && short_rows;
   if (no_gaps && (!code->row_values || short_rows)) rows.n *= rows.rows, rows.rows = 1;

@@ -285,11 +285,12 @@ static void parse_variable(parser *p) {
     hx__source_fail(&p->s, &p->s.token, "a cast has its type in brackets: (float), (int) or (unsigned)");
   const token where = parse_new_name(p);
   hx__source_expect(&p->s, '=');
+  const unsigned names = p->name_count;
   const unsigned v = hx__converted(p, &where, parse_expression(p), type);
   if (hx__source_is_sign(&p->s, ','))
     hx__source_fail(&p->s, &p->s.token, "each variable has a declaration of its own: write ; and the type again");
   hx__source_expect(&p->s, ';');
-  if (p->s.status == HX_OK) check_new_name(p, &where);
+  if (p->name_count != names) check_new_name(p, &where); /* the expression has used a counter */
   if (p->s.status == HX_OK) declare(p, v, &where, p->s.text);
 }
 
