@@ -71,8 +71,11 @@ hx_status hx_advise(hx_context *hx, const void *p, size_t bytes, unsigned advice
   const void *whole = p; /* Advice on a part of a range ends earlier advice on the rest. */
   size_t whole_bytes = bytes;
   hx_status s = hx__memory_known_range(&hx->memory, &whole, &whole_bytes, "hx_advise");
-  if (s == HX_OK) s = hx__fetch_in(&hx->table, whole, whole_bytes);
-  return s == HX_OK ? hx__memory_advise(&hx->memory, p, bytes, advice) : s;
+  for (bool again = true; s == HX_OK && again;) {
+    s = hx__fetch_in(&hx->table, whole, whole_bytes);
+    if (s == HX_OK) s = hx__memory_advise(&hx->memory, p, bytes, advice, &again);
+  }
+  return s;
 }
 
 hx_status hx_modified(hx_context *hx, const void *p, size_t bytes) {

@@ -9,6 +9,7 @@
 #include "runtime/base/status.h"
 #include "runtime/base/thread.h"
 #include "runtime/memory/copies.h"
+#include "runtime/memory/copy.h"
 #include "runtime/memory/known.h"
 #include "runtime/memory/pins.h"
 
@@ -131,13 +132,15 @@ static void set_watched(hx__memory *m, hx__range *r, bool watched) {
   r->watched = watched;
 }
 
+void hx__range_watch(hx__memory *m, hx__range *r) { set_watched(m, r, is_watched(r)); }
+
 /* False: no memory. */
 static bool add_range(hx__memory *m, hx__range *r) {
   hx__lock(&m->lock);
   const bool added = hx__known_reserve(m);
   if (added) {
     hx__known_add(m, r);
-    set_watched(m, r, is_watched(r));
+    hx__range_watch(m, r);
   }
   hx__unlock(&m->lock);
   return added;
@@ -256,18 +259,31 @@ hx_status hx__memory_known(hx__memory *m, const void *p, size_t bytes, const cha
   return hx__memory_known_range(m, &p, &bytes, what);
 }
 
-hx_status hx__memory_advise(hx__memory *m, const void *p, size_t bytes, unsigned advice) {
+/* Whether a device has a result that the host lacks and that may not stay there with the new advice. */
+static bool advice_loses_result(const hx__range *r, const hx__range *advised) {
+  for (const hx__copy *c = r->copies; c; c = c->next)
+    if (!c->stale && c->device_only && !c->overwritten &&
+        !hx__range_keeps_result(advised, c->result.p, hx__array_bytes(&c->result)))
+      return true;
+  return false;
+}
+
+hx_status hx__memory_advise(hx__memory *m, const void *p, size_t bytes, unsigned advice, bool *again) {
+  *again = false;
   if (advice & ~(unsigned)KNOWN_ADVICE)
     return hx__fail(HX_INVALID_ARGUMENT, "advice is 0x%x: HX_READ_MOSTLY (1) and HX_RESIDENT (2) are known", advice);
   hx__lock(&m->lock);
   hx__range *const r = hx__range_of(m, p, bytes);
-  if (r) {
+  const hx__range advised = {
+      .advice = advice, .advised = (uintptr_t)p, .advised_end = (uintptr_t)p + bytes}; /* only these members count */
+  if (r) *again = advice_loses_result(r, &advised);
+  if (r && !*again) {
     r->advice = advice;
-    r->advised = (uintptr_t)p;
-    r->advised_end = (uintptr_t)p + bytes;
+    r->advised = advised.advised;
+    r->advised_end = advised.advised_end;
     r->version = hx__next_version();
     hx__copies_invalidate(m, r->p, r->bytes, true);
-    set_watched(m, r, is_watched(r));
+    hx__range_watch(m, r);
   }
   hx__unlock(&m->lock);
   return r ? HX_OK : hx__memory_known(m, p, bytes, "hx_advise");

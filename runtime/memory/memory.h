@@ -64,7 +64,9 @@ void hx__memory_pin_async(hx__memory *memory, hx__device *const *devices, size_t
 size_t hx__memory_range_bytes(hx__memory *memory, const void *p);
 /* hx__memory_known is the check that hx_advise, hx_modified and hx_sync share. HX_INVALID_ARGUMENT: [p, p+bytes) is not
  * inside a known range; what is the name of the function in the message. */
-hx_status hx__memory_advise(hx__memory *memory, const void *p, size_t bytes, unsigned advice);
+/* *again: nothing was changed, because a task that has just ended has left a result on a device, which has to be
+ * fetched first. */
+hx_status hx__memory_advise(hx__memory *memory, const void *p, size_t bytes, unsigned advice, bool *again);
 hx_status hx__memory_known(hx__memory *memory, const void *p, size_t bytes, const char *what);
 /* The same check, which replaces *p and *bytes by the whole known range. */
 hx_status hx__memory_known_range(hx__memory *memory, const void **p, size_t *bytes, const char *what);
@@ -109,7 +111,8 @@ void hx__memory_timed_out_forever(hx__memory *memory, const hx__device *device);
  * new one is complete. */
 bool hx__memory_resident_begin(hx__memory *memory, hx__device *device, const hx__work *work, bool may_overwrite,
                                hx__resident_output *resident);
-void hx__memory_resident_end(hx__memory *memory, const hx__resident_output *resident);
+/* False: the advice was taken back meanwhile, and C has to be fetched. */
+bool hx__memory_resident_end(hx__memory *memory, const hx__resident_output *resident);
 /* The same if the device has not begun: an older C stays valid. */
 void hx__memory_resident_cancel(hx__memory *memory, const hx__resident_output *resident);
 

@@ -25,6 +25,13 @@ struct hx__range {
   hx__copy *copies;          /* device copies that outlive calls */
 };
 
+/* Whether the advice says that this result may stay on a device. */
+static inline bool hx__range_keeps_result(const hx__range *r, const void *p, size_t bytes) {
+  return (r->advice & HX_RESIDENT) && (uintptr_t)p >= r->advised && (uintptr_t)p + bytes <= r->advised_end;
+}
+/* Counts the range in watched_ranges if tasks that use it must be noticed. Requires the lock. */
+void hx__range_watch(hx__memory *memory, hx__range *r);
+
 /* Numbers are unique in the process, so that two contents of one address never have the same version. */
 uint64_t hx__next_version(void);
 

@@ -79,9 +79,8 @@ bool hx__memory_resident_begin(hx__memory *m, hx__device *d, const hx__work *w, 
   const hx__array out = hx__array_of_c(w);
   hx__lock(&m->lock);
   hx__range *const r = hx__range_of(m, out.p, hx__array_bytes(&out));
-  const bool stays = r && (r->advice & HX_RESIDENT) && (uintptr_t)out.p >= r->advised &&
-                     (uintptr_t)out.p + hx__array_bytes(&out) <= r->advised_end &&
-                     hx__mode_of(m, d, r) == HX__MEMORY_COPY;
+  const bool stays =
+      r && hx__range_keeps_result(r, out.p, hx__array_bytes(&out)) && hx__mode_of(m, d, r) == HX__MEMORY_COPY;
   hx__copy *old = stays ? result_of(r, d, &out) : NULL;
   hx__copy *c = old && may_overwrite && !old->users && !reads_output(w) ? old : NULL;
   resident->overwrites = c;
@@ -103,23 +102,33 @@ bool hx__memory_resident_begin(hx__memory *m, hx__device *d, const hx__work *w, 
   return c;
 }
 
-void hx__memory_resident_end(hx__memory *m, const hx__resident_output *resident) {
+/* Whether the advice of its range still says that the result may stay on the device. */
+static bool may_stay(const hx__copy *c) {
+  return hx__range_keeps_result(c->range, c->result.p, hx__array_bytes(&c->result));
+}
+
+bool hx__memory_resident_end(hx__memory *m, const hx__resident_output *resident) {
   hx__lock(&m->lock);
   hx__copy *const c = resident->mirror->copy;
-  const bool valid = resident->complete && c->range;
+  hx__range *const r = c->range;
+  const bool valid = resident->complete && r, stays = !valid || may_stay(c);
   c->stale = !valid;
   c->device_only = valid;
   hx__copies_release(m, resident->old_mirror);
   hx__copies_release(m, resident->mirror);
+  if (r) hx__range_watch(m, r);
   hx__unlock(&m->lock);
+  return stays;
 }
 
 void hx__memory_resident_cancel(hx__memory *m, const hx__resident_output *resident) {
   hx__lock(&m->lock);
   hx__copy *const c = resident->mirror->copy;
-  c->stale = !resident->overwrites || !c->range;
+  hx__range *const r = c->range;
+  c->stale = !resident->overwrites || !r;
   hx__copies_release(m, resident->old_mirror);
   hx__copies_release(m, resident->mirror);
+  if (r) hx__range_watch(m, r);
   hx__unlock(&m->lock);
 }
 
@@ -213,9 +222,12 @@ void hx__memory_fetch_done(hx__memory *m, const hx__device_only_result *result, 
   hx__copy *const c = result->array.mirror->copy;
   c->fetching = false;
   if (done) c->device_only = false;
+  /* Without advice the program need not say that it has written there, so the device's copy may be old at any time. */
+  if (done && c->range && !may_stay(c)) c->stale = true;
   hx__range *const r = hx__range_of(m, result->array.p, hx__array_bytes(&result->array));
   if (r && done) r->version = hx__next_version(); /* other copies that contain it have old contents there */
   hx__copies_release(m, result->array.mirror);
+  if (r) hx__range_watch(m, r);
   pthread_cond_broadcast(&m->changed);
   hx__unlock(&m->lock);
 }

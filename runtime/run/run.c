@@ -208,6 +208,12 @@ static void begin_progress(hx__run_state *run) {
   hx__run_progress_begin(progress, &plan->cpu);
 }
 
+static hx_status end_resident(hx__device_table *table, const hx__resident_output *resident) {
+  const void *const first = (const void *)resident->mirror->first; /* the mirror may go */
+  const size_t bytes = resident->mirror->bytes;
+  return hx__memory_resident_end(table->memory, resident) ? HX_OK : hx__fetch_in(table, first, bytes);
+}
+
 hx_status hx__run(hx__device_table *table, const hx__plan *plan, const hx__work *work, hx_report *report) {
   hx__run_state run; /* 16 KB. Only the members that every call needs are cleared. */
   memset(&run, 0, offsetof(hx__run_state, parts));
@@ -241,7 +247,10 @@ hx_status hx__run(hx__device_table *table, const hx__plan *plan, const hx__work 
     hx__memory_release_outputs(table->memory, work, status == HX_OK);
     hx__run_progress_end(&run.progress);
   }
-  if (stays) hx__memory_resident_end(table->memory, &run.resident);
+  if (stays) {
+    const hx_status s = end_resident(table, &run.resident);
+    if (status == HX_OK) status = s;
+  }
   free(slots);
   free(list);
   return status;

@@ -64,7 +64,8 @@ int main(void) {
   hx__memory_init(&m, &config);
   float *const block = hx__memory_alloc(&m, devices, 1, 2 * CELLS * sizeof *block);
   if (!block) return 1;
-  CHECK_OK(hx__memory_advise(&m, block, 2 * CELLS * sizeof *block, HX_RESIDENT));
+  bool again;
+  CHECK_OK(hx__memory_advise(&m, block, 2 * CELLS * sizeof *block, HX_RESIDENT, &again));
   const hx__work writes = product(a, b, block), makes = product(a, b, block + CELLS),
                  reads = product(block + CELLS, b, c);
   CHECK(mode_of(&m, &reads) == HX__MEMORY_SVM_COARSE, "the device does not read the block in place");
