@@ -12,6 +12,7 @@ from typing import Any, Iterator, List, Optional, Sequence, SupportsFloat, Suppo
 import numpy as np
 
 from . import _native
+from ._support import InvalidConfig
 
 Setting = Union[str, SupportsIndex, SupportsFloat, "os.PathLike[str]", Sequence[Union[str, SupportsIndex]], None]
 
@@ -71,6 +72,8 @@ def _text(name: str, value: Setting) -> str:
     if isinstance(value, (str, os.PathLike)):
         return os.fspath(value)
     if isinstance(value, (list, tuple)) and name == "devices":
+        if not value:  # as a string it would be no setting, and so all devices
+            raise InvalidConfig("devices is an empty list; None leaves the choice to HX_DEVICES")
         return ",".join(str(item) for item in value)
     if not isinstance(value, (bool, np.bool_)):
         with contextlib.suppress(TypeError):  # an array has these methods, even if it is no number

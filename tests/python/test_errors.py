@@ -244,6 +244,11 @@ class Errors(unittest.TestCase):
         for number in (np.float32(0.5), np.float64(0.5), fractions.Fraction(1, 2), np.array(0.5), 0.5):
             with hx.Context(devices="cpu", split=number) as context:
                 self.assertEqual(hx.sum(A, context=context), 12)
+        for none in ([], ()):
+            with self.assertRaisesRegex(
+                hx.InvalidConfig, "^devices is an empty list; None leaves the choice to HX_DEVICES$"
+            ):
+                hx.Context(devices=none)
         with self.assertRaisesRegex(hx.InvalidConfig, "^HX_SPLIT=1.5"):
             hx.Context(split=np.float32(1.5))
 
