@@ -195,7 +195,7 @@ static bool run_kernel(const struct job *j, const struct group *columns, const s
   for (size_t i = 0; i < j->task.lines.n; i++) inputs[i] = x + j->elements[i], ld[i] = (size_t)rows->a / 4;
   const hx_task task = hx_map_rows(j->kernel, inputs, ld, (size_t)rows->extent, (size_t)columns->extent, NULL,
                                    (uint32_t *)j->results + first, (size_t)rows->out);
-  return hxpy_run(j->context, &task);
+  return hxpy_run(j->context, &task) && !PyErr_CheckSignals();
 }
 
 /* Does the lines of groups[0]. first: their first result. */

@@ -196,7 +196,7 @@ void hxpy_pack_next(hxpy_pack_cursor *c, size_t n, void *packed);
 enum { HXPY_BLOCK = 1 << 18 }; /* a power of two of leaves, whose elements fit in the second cache */
 bool hxpy_reduce_in_blocks(hxpy_context *c, hx_op op, const hxpy_pack *pack, const char *first, size_t n, float share,
                            hx_value *value);
-/* The same of all elements of an array, in the order of numpy.ravel(a, "K"). */
+/* The same of all elements of an array, in the order of memory: that of numpy.array(a, order="K"). */
 bool hxpy_reduce_array_in_blocks(hxpy_context *c, hx_op op, const hxpy_operand *a, float share, hx_value *value);
 
 /* axis.c: a reduction along some axes: an array, or a scalar if no axis is left. axes: `count` numbers in ascending

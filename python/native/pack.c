@@ -31,6 +31,8 @@ static void copy_run(element *to, const char *from, Py_ssize_t stride, Py_ssize_
   } else if (step == -1) {
 #pragma GCC unroll 4 /* a short loop takes half as long again if it happens to lie across two lines of the cache */
     for (Py_ssize_t i = 0; i < count; i++) to[i] = x[-i];
+  } else if (step == 0) {
+    for (Py_ssize_t i = 0; i < count; i++) to[i] = *x;
   } else {
     for (Py_ssize_t i = 0; i < count; i++) to[i] = x[i * step];
   }

@@ -184,7 +184,7 @@ static PyObject *py_vdot(PyObject *module, PyObject *const *args, Py_ssize_t nar
   X(sum, HX_SUM,                                                                                                      \
     "Sum of the elements. float32 gives float32, int32 gives int64, uint32 gives uint64 (modulo 2^64). Bits of\n"     \
     "float32 sums do not depend on the machine; without axis the elements are added in the order of\n"                \
-    "numpy.ravel(a, 'K')." ARGUMENTS ".")                                                                             \
+    "numpy.array(a, order='K') in memory." ARGUMENTS ".")                                                             \
   X(prod, HX_PROD, "Product of the elements; dtypes and order as for sum." ARGUMENTS ".")                             \
   X(min, HX_MIN, "Least element, NaN if there is one." ARGUMENTS EMPTY)                                               \
   X(max, HX_MAX, "Greatest element, NaN if there is one." ARGUMENTS EMPTY)                                            \

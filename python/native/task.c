@@ -9,7 +9,7 @@ typedef struct task_object {
   PyObject_HEAD hxpy_context *context;
   hx_event *event;         /* NULL: no thread may wait for it any more */
   PyThread_type_lock lock; /* held by the thread that waits for the event */
-  pid_t process;           /* of that thread: a forked child has the lock and not the thread */
+  pid_t process;           /* of the last such thread: a forked child has the lock and not the thread */
   hxpy_product product;    /* one of the two is used */
   hxpy_reduction reduction;
   hx_status status; /* from here on: of the task, once it has ended */
@@ -56,6 +56,7 @@ static void wait_for(task_object *t) {
     PyThread_acquire_lock(t->lock, WAIT_LOCK);
     Py_END_ALLOW_THREADS;
   }
+  t->process = getpid();
   hx_event *event = t->event;
   t->event = NULL;
   if (event) {
@@ -83,7 +84,7 @@ static PyObject *task_done(PyObject *self, PyObject *unused) {
   if (t->event) return PyBool_FromLong(hx_done(t->event));
   bool waiting = !PyThread_acquire_lock(t->lock, NOWAIT_LOCK);
   if (!waiting) PyThread_release_lock(t->lock);
-  return PyBool_FromLong(!waiting);
+  return PyBool_FromLong(!waiting || getpid() != t->process); /* wait() then fails at once */
 }
 
 static PyObject *task_report(PyObject *self, PyObject *unused) {

@@ -223,7 +223,7 @@ class Forks(unittest.TestCase):
                 status = 1
                 try:
                     signal.alarm(20)
-                    status = 0 if task.wait() == 1 << 20 else 2
+                    status = 3 if not task.done() else 0 if task.wait() == 1 << 20 else 2
                 except hx.Unsupported:
                     status = 0
                 finally:

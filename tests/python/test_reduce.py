@@ -285,7 +285,7 @@ class Axis(unittest.TestCase):
     def test_few_elements_if_only_devices_may_compute(self):
         """Simulated devices take reductions, and no user kernels."""
         a = values(rng(), np.float32, (4, 1000))
-        with hx.Context(devices="sim", sim="rate=1e9", cache_dir="off", offload="mandatory") as context:
+        with hx.Context(devices="sim", sim="rate=1e9", cache_dir="off", offload="Mandatory") as context:
             self.assertTrue(same(hx.sum(a, 0, context=context), hx.sum(a, 0)))
 
     def test_values_that_need_no_order_are_not_copied(self):

@@ -150,9 +150,9 @@ static size_t piece_bytes(const hx__cl_device *d) {
 static size_t pin_pieces(hx__cl_device *d, pin_timer *t, uintptr_t first, uintptr_t end, hx__cl_block *b) {
   size_t bytes = 0;
   const size_t piece = piece_bytes(d);
-  for (uintptr_t at = first, next; at < end; at = next) {
+  for (uintptr_t at = first, next; at < end && is_wanted(t); at = next) {
     next = end - at < 2 * piece ? end : at + piece;
-    hx__cl_hostptr *const h = atomic_load(&d->base.lost) || !is_wanted(t) ? NULL : pin_piece(d, t, at, next);
+    hx__cl_hostptr *const h = atomic_load(&d->base.lost) ? NULL : pin_piece(d, t, at, next);
     if (h) b->piece[b->pieces++] = h;
     if (h) bytes += (h->end < next ? h->end : next) - (h->first > at ? h->first : at);
     if (next < end) hx__sleep_ns(POLL_NS); /* lets threads in that wait for the driver */

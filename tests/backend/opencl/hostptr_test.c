@@ -9,7 +9,7 @@
 #include "runtime/backend/opencl/cl.h"
 #include "tests/check.h"
 
-enum { THREADS = 4, ROUNDS = 30000, PAGES = 16 };
+enum { THREADS = 4, ROUNDS = 15000, PAGES = 16 };
 
 static unsigned char memory[(PAGES + 1) * HX__CL_PAGE];
 static hx__cl_device device;
