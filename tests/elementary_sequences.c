@@ -45,6 +45,53 @@ float sequence_tanh(float x) {
   return with_sign_of(a < 0.55f ? small : 1.0f - 2.0f / (sequence_exp(a + a) + 1.0f), x);
 }
 
+/* e^r and 2^-2n e^-r, two floats each, and what is added to r and to 1 where n is 0. */
+typedef struct hyperbolic {
+  float c, e, el, f, fl, even, odd;
+  int n;
+} hyperbolic;
+
+static hyperbolic hyperbolic_of(float x) {
+  const float a = fabsf(x), c = a > 90.0f ? 90.0f : a;
+  const float t = fmaf(c, 0x1.715476p+0f, 0x1.8p+23f), k = t - 0x1.8p+23f;
+  const int n = (int)(as_int(t) - 0x4b400000u);
+  const float d = fmaf(k, -0x1.62e400p-1f, c), r = fmaf(k, -0x1.7f7d1cp-20f, d);
+  const float rl = fmaf(k, -0x1.7f7d1cp-20f, d - r), q = r * r;
+  const float even = q * fmaf(fmaf(0x1.6d4f14p-10f, q, 0x1.5554e6p-5f), q, 0.5f);
+  const float odd = fmaf(fmaf(0x1.a2a1c6p-13f, q, 0x1.110fdap-7f), q, 0x1.555556p-3f) * (r * q);
+  const float e = 1.0f + r, el = r - (e - 1.0f) + (odd + rl + even);
+  const float g = 1.0f - r, gl = 1.0f - g - r + (even - (odd + rl));
+  const float w = as_float((uint32_t)(127 - (n < 63 ? n : 63) * 2) << 23);
+  return (hyperbolic){c, e, el, w * g, w * gl, even, odd, n};
+}
+
+static float times_power_of_two(float v, int n) {
+  const int h = shifted((uint32_t)n, 1);
+  return v * as_float((uint32_t)(h + 127) << 23) * as_float((uint32_t)(n - h + 127) << 23);
+}
+
+float sequence_sinh(float x) {
+  const hyperbolic b = hyperbolic_of(x);
+  const float s = b.e - b.f, v = s + (b.e - s - b.f + (b.el - b.fl));
+  return with_sign_of(b.n == 0 ? b.c + b.odd : times_power_of_two(v, b.n - 1), x);
+}
+
+float sequence_cosh(float x) {
+  const hyperbolic b = hyperbolic_of(x);
+  const float s = b.e + b.f, v = s + (b.e - s + b.f + (b.el + b.fl));
+  return b.n == 0 ? 1.0f + b.even : times_power_of_two(v, b.n - 1);
+}
+
+float sequence_hypot(float x, float y) {
+  const float across = fabsf(y), up = fabsf(x), most = up > across ? up : across, least = up > across ? across : up;
+  const bool far = most > 0x1p+60f, near = most < 0x1p-40f;
+  const float scale = far ? 0x1p-70f : near ? 0x1p+100f : 1.0f, back = far ? 0x1p+70f : near ? 0x1p-100f : 1.0f;
+  const float a = most * scale, b = least * scale, h = a * a, g = b * b, s = h + g;
+  const float low = h - s + g + (fmaf(a, a, -h) + fmaf(b, b, -g)), root = sqrtf(s);
+  const float rest = (fmaf(-root, root, s) + low) / (root + root);
+  return up == INFINITY || across == INFINITY ? INFINITY : (root == 0.0f ? root : root + rest) * back;
+}
+
 float sequence_erf(float x) {
   const float a = fabsf(x), s = a * a, c = a > 3.95f ? 3.95f : a;
   const float q = fmaf(0x1.589466p-14f, s, -0x1.a8fc68p-11f);

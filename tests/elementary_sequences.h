@@ -13,6 +13,8 @@ float sequence_asin(float x);
 float sequence_acos(float x);
 float sequence_atan(float x);
 float sequence_atan2(float x, float y);
+float sequence_sinh(float x);
+float sequence_cosh(float x);
 float sequence_tanh(float x);
 float sequence_erf(float x);
 float sequence_exp2(float x);
@@ -21,5 +23,6 @@ float sequence_log1p(float x);
 float sequence_log2(float x);
 float sequence_log10(float x);
 float sequence_pow(float x, float y);
+float sequence_hypot(float x, float y);
 
 #endif

@@ -31,6 +31,13 @@ static float abscissa_for(float x, uint32_t random) {
   return random % 2 ? any : random & 2 ? -near : near;
 }
 
+/* Every other side is any float; the others are sides of about the same length. */
+static float side_for(float x, uint32_t random) {
+  float any;
+  memcpy(&any, &random, sizeof any);
+  return random % 2 ? any : x * (float)exp2((double)(random >> 2) * 0x1p-26 - 8.0);
+}
+
 static const struct {
   const char *text;
   double (*exact)(double x);
@@ -41,7 +48,8 @@ static const struct {
             {"log1pf", log1p, NULL, NULL}, {"sinf", sin, NULL, NULL},         {"cosf", cos, NULL, NULL},
             {"tanf", tan, NULL, NULL},     {"asinf", asin, NULL, NULL},       {"acosf", acos, NULL, NULL},
             {"atanf", atan, NULL, NULL},   {"tanhf", tanh, NULL, NULL},       {"erff", erf, NULL, NULL},
-            {"roundf", round, NULL, NULL}, {"powf", NULL, pow, exponent_for}, {"atan2f", NULL, atan2, abscissa_for}};
+            {"roundf", round, NULL, NULL}, {"powf", NULL, pow, exponent_for}, {"atan2f", NULL, atan2, abscissa_for},
+            {"sinhf", sinh, NULL, NULL},   {"coshf", cosh, NULL, NULL},       {"hypotf", NULL, hypot, side_for}};
 
 static float x[BLOCK], y[BLOCK], got[BLOCK], other[BLOCK];
 

@@ -32,7 +32,10 @@ typedef void loop(const float *restrict x, const float *restrict y, float *restr
   X(acosf, acosf(x), -1, 1)      \
   X(atanf, atanf(x), -2, 2)      \
   X(atan2f, atan2f(x, y), -3, 3) \
+  X(sinhf, sinhf(x), -20, 20)    \
+  X(coshf, coshf(x), -20, 20)    \
   X(tanhf, tanhf(x), -2, 2)      \
+  X(hypotf, hypotf(x, y), -3, 3) \
   X(erff, erff(x), -2, 2)        \
   X(roundf, roundf(x), -20, 20)
 

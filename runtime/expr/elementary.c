@@ -4,6 +4,7 @@
  * texts leaves a NaN as it is, unlike that of users, because what it gives of a NaN is never a part of a result.
  * Polynomials are minimax fits by weighted least squares in double. Errors: tests/expr/elementary_test.c. */
 #include "runtime/expr/elementary_angles.h"
+#include "runtime/expr/elementary_hyperbolic.h"
 #include "runtime/expr/elementary_powers.h"
 #include "runtime/expr/parser.h"
 
@@ -88,7 +89,10 @@ static const elementary functions[] = {
     {"log2f", LOG2, 1, false, HX__EXPR_CONSTANT},
     {"log10f", LOG10, 1, false, HX__EXPR_CONSTANT},
     {"powf", POW, 2, false, HX__EXPR_POW_F},
+    {"sinhf", SINH, 1, false, HX__EXPR_CONSTANT},
+    {"coshf", COSH, 1, false, HX__EXPR_CONSTANT},
     {"tanhf", TANH, 1, false, HX__EXPR_CONSTANT},
+    {"hypotf", HYPOT, 2, false, HX__EXPR_CONSTANT},
     {"erff", ERF, 1, false, HX__EXPR_CONSTANT},
     {"roundf", ROUND, 1, false, HX__EXPR_CONSTANT},
     {"copysignf", COPYSIGN, 2, false, HX__EXPR_CONSTANT},
