@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Elementary functions as one step each, of one vector: the sequence of docs/USER_KERNELS.md, which is otherwise as
+ * Elementary functions as one step each, of one vector: the sequence of docs/ELEMENTARY.md, which is otherwise as
  * many steps as it has operations, most of which load and save what they work on. They are no inlined functions because
  * each step has eight vectors, and up to seven forms. */
 #ifndef HX_CPU_EXPR_FUNCTIONS_H

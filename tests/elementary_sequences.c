@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The sequences of docs/USER_KERNELS.md, as the page has them, of one element. */
+ * The sequences of docs/ELEMENTARY.md, as the page has them, of one element. */
 #include "tests/elementary_sequences.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The elementary functions of user kernels as docs/USER_KERNELS.md defines them, operation by operation. A NaN may be
+ * The elementary functions of user kernels as docs/ELEMENTARY.md defines them, operation by operation. A NaN may be
  * any. Written from the page alone; shares no code with the library. */
 #ifndef HX_TESTS_ELEMENTARY_SEQUENCES_H
 #define HX_TESTS_ELEMENTARY_SEQUENCES_H

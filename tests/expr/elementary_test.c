@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The elementary functions of user kernels: the bits of the sequences in docs/USER_KERNELS.md, errors against double
+ * The elementary functions of user kernels: the bits of the sequences in docs/ELEMENTARY.md, errors against double
  * precision over all exponents and for special values, and the same bits on every instruction set, on devices, and of
  * constants. Usage: elementary_test [devices] */
 #include <float.h>
