@@ -122,7 +122,7 @@ class Context(_native.Context):
         settings = {name: _text(name, given[name]) for name in SETTINGS if given[name] is not None}
         small_stay = not any(settings.get(name) or os.environ.get("HX_" + name.upper()) for name in NOT_SMALL)
         # Devices that take reductions may refuse user kernels, which then is an error.
-        may_map = (settings.get("offload") or os.environ.get("HX_OFFLOAD", "")).lower() != "mandatory"
+        may_map = (settings.get("offload") or os.environ.get("HX_OFFLOAD") or "").lower() != "mandatory"
         return cast(Context, super().__new__(cls, settings, small_stay, may_map))
 
     def __enter__(self) -> Context:
