@@ -251,9 +251,11 @@ bool hx__source_accept(source *s, uint32_t sign) {
   return is;
 }
 
+/* Each name is compared with all words of the language, most of which begin with another letter. */
 bool hx__source_is_word(const source *s, const char *word) {
-  return s->token.kind == TOKEN_NAME && s->token.length == strlen(word) &&
-         memcmp(s->text + s->token.at, word, s->token.length) == 0;
+  const char *const name = s->text + s->token.at;
+  return s->token.kind == TOKEN_NAME && *name == *word && s->token.length == strlen(word) &&
+         memcmp(name, word, s->token.length) == 0;
 }
 
 void hx__source_expect(source *s, uint32_t sign) {
