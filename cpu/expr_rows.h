@@ -11,7 +11,7 @@
  * to each other, and while both together are shorter than 4096 bytes, no two addresses differ so. Compilers keep what
  * they load for each group before the frame, whose length sees to it that only the seventh temporary or a later one
  * has addresses that differ so from these. */
-#define STEP_BEFORE 512u /* bytes before a frame that are loaded often */
+#define STEP_BEFORE 1024u /* bytes before a frame: what is loaded, and what the calls of steps store */
 #define STEP_LEAST_BYTES (HX__EXPR_GROUPS * STEP_BYTES + STEP_BEFORE)
 typedef struct step_frame {
   char temporaries[(STEP_LEAST_BYTES + 4095u) / 4096u * 4096u - STEP_BEFORE];
