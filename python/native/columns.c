@@ -74,16 +74,16 @@ static void write_source(struct source *s) {
   }
 }
 
-static void compile(hxpy_context *c, struct source *s, hx_kernel **kernel) {
-  write_source(s);
-  const hx_kernel_source source = {.text = s->text, .inputs = s->inputs};
+static void compile(hxpy_context *c, hx_op op, hx_type type, int n, hx_kernel **kernel) {
+  struct source s = {.op = op, .type = type, .n = n};
+  write_source(&s);
+  const hx_kernel_source source = {.text = s.text, .inputs = s.inputs};
   const hx_status status = hx_compile(c->hx, &source, kernel);
   if (status != HX_OK) hxpy_fail(status);
 }
 
 const hx_kernel *hxpy_columns_kernel(hxpy_context *c, hx_op op, hx_type type, int n) {
   hx_kernel **const kernel = &kernels[op][type][n];
-  struct source s = {.op = op, .type = type, .n = n};
-  if (!*kernel) compile(c, &s, kernel);
+  if (!*kernel) compile(c, op, type, n, kernel);
   return *kernel;
 }
