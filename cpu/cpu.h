@@ -126,7 +126,7 @@ typedef struct hx__cpu_kernels {
 
   /* Computes an expression of n elements of each row: out[r * ld_out + i] = f(inputs[0][r * ld[0] + i], ...).
    * parameters: their bits. out may be an input, but not overlap one otherwise. past_caches: it is faster to store out
-   * in memory at once. Needs 42 KiB of stack. */
+   * in memory at once. Needs 38 KiB of stack. */
   void (*evaluate)(const hx__expr_code *code, const void *const *inputs, const uint32_t *parameters, hx__expr_rows rows,
                    bool past_caches, void *out);
 } hx__cpu_kernels;

@@ -133,6 +133,7 @@ static void save(coder *c, unsigned v) {
     exceed(c, AS_TEXT(HX__EXPR_TEMPORARIES) " intermediate results at the same time");
   else
     c->taken[t] = true;
+  if (t < most && c->code->groups <= t) c->code->groups = t + 1u;
   c->temporary[v] = t;
   emit(c, HX__STEP_SAVE, HX__FORM_M, operand_of(c, v), no_operand);
 }
@@ -365,6 +366,8 @@ static const char *code_of(const hx__expr *e, hx__expr_code *out, bool in_list_o
   out->per_row[HX__EXPR_NUMBER_OF_ROW] = e->by_row;
   out->per_row[HX__EXPR_FIRST_INDEX] = e->by_index;
   memcpy(c.taken, out->per_row, sizeof out->per_row); /* groups of their own: HX__EXPR_GROUPS */
+  out->groups = HX__EXPR_ROW_VALUES;
+  while (out->groups && !out->per_row[out->groups - 1]) out->groups--;
   memset(c.temporary, HX__EXPR_GROUPS, sizeof c.temporary);
   for (unsigned v = 0; v < e->count; v++)
     for (unsigned i = 0; i < hx__expr_operands((hx__expr_op)e->value[v].op); i++) c.uses[e->value[v].arg[i]]++;

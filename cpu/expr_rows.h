@@ -12,7 +12,7 @@
  * they load for each group before the frame, whose length sees to it that only the seventh temporary or a later one
  * has addresses that differ so from these. */
 #define STEP_BEFORE 1024u /* bytes before a frame: what is loaded, and what the calls of steps store */
-#define STEP_LEAST_BYTES (HX__EXPR_GROUPS * STEP_BYTES + STEP_BEFORE)
+#define STEP_LEAST_BYTES ((HX__EXPR_GROUPS + 1u) * STEP_BYTES + STEP_BEFORE) /* with the copy of the output */
 typedef struct step_frame {
   char temporaries[(STEP_LEAST_BYTES + 4095u) / 4096u * 4096u - STEP_BEFORE];
   step steps[HX__EXPR_STEPS];
@@ -187,15 +187,17 @@ static void step_copy_rows(element *to, size_t to_ld, const element *from, size_
 static __attribute__((noinline)) void step_run_narrow(const step_arrays *arrays, step *steps, const hx__expr_rows *rows,
                                                       const step_values *v, size_t at) {
   const hx__expr_code *const code = v->code;
-  element copy[HX__EXPR_INPUTS + 1][STEP_ELEMENTS] __attribute__((aligned(HX__V_BYTES)));
-  step_arrays copies = *arrays;
+  step_arrays copies =
+      *arrays; /* in groups that the code does not use: of inputs without a value for each row, and out */
+  element *copy[HX__EXPR_INPUTS];
+  unsigned group = code->groups;
   const size_t n = rows->n, fitting = STEP_ELEMENTS / n, most = fitting < rows->rows ? fitting : rows->rows;
   for (unsigned i = 0; i < code->inputs; i++) {
     if (code->per_row[i]) continue;
-    copies.input[i] = copy[i];
+    copies.input[i] = copy[i] = (element *)(void *)step_group(arrays, group++);
     memset(copy[i] + most * n, 0, (STEP_ELEMENTS - most * n) * sizeof(element));
   }
-  copies.out = copy[HX__EXPR_INPUTS];
+  copies.out = (element *)(void *)step_group(arrays, group);
   step_bind(code, &copies, steps);
   for (size_t first = 0; first < rows->rows; first += most) {
     const size_t left = rows->rows - first, count = left < most ? left : most;

@@ -75,6 +75,7 @@ typedef struct hx__expr_step {
 
 typedef struct hx__expr_code {
   unsigned steps, inputs;
+  unsigned groups;     /* those after the first `groups` hold neither temporaries nor values of rows */
   unsigned row_values; /* how many values rows have one of, and which: inputs, and those after them */
   bool per_row[HX__EXPR_ROW_VALUES];
   hx__expr_step step[HX__EXPR_STEPS];
