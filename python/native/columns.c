@@ -25,7 +25,7 @@ static void append_element(struct source *s, int i) {
   strcat(s->text, element);
 }
 
-/* What stands before, between and behind two values that are combined. */
+/* The text before, between and after two values that are combined. */
 static const char *const *combination(hx_op op, hx_type type) {
   static const char *const sum[] = {"(", " + ", ")"}, *const product[] = {"(", " * ", ")"};
   static const char *const choices[2][2][3] = {{{"min(", ", ", ")"}, {"max(", ", ", ")"}},

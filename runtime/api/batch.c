@@ -53,7 +53,7 @@ static hx_status fetch_operands(hx_context *hx, const hx__work *w, uint64_t *cop
   return s;
 }
 
-/* The products were written without a claim. If another thread has given the first advice meanwhile, a device may have
+/* The products were written without a claim. If another thread gave the first advice in that time, a device may have
  * copied what they have replaced. */
 static void release_if_watched(hx_context *hx, const hx__work *w) {
   if (!hx__is_watched(hx)) return;

@@ -31,7 +31,7 @@ static inline bool hx__is_watched(const hx_context *hx) {
   return __builtin_expect(atomic_load_explicit(&hx->memory.watched_ranges, memory_order_relaxed) != 0, 0);
 }
 
-/* A task was computed without a claim, and another thread has given the first advice meanwhile: a device may have
+/* A task was computed without a claim, and another thread gave the first advice while it ran: a device may have
  * copied what the task has replaced. */
 void hx__note_late_advice(hx_context *hx, const hx_task *task) __attribute__((cold));
 

@@ -111,7 +111,7 @@ void hx__memory_timed_out_forever(hx__memory *memory, const hx__device *device);
  * new one is complete. */
 bool hx__memory_resident_begin(hx__memory *memory, hx__device *device, const hx__work *work, bool may_overwrite,
                                hx__resident_output *resident);
-/* False: the advice was taken back meanwhile, and C has to be fetched. */
+/* False: the advice was taken back during the run, and C has to be fetched. */
 bool hx__memory_resident_end(hx__memory *memory, const hx__resident_output *resident);
 /* The same if the device has not begun: an older C stays valid. */
 void hx__memory_resident_cancel(hx__memory *memory, const hx__resident_output *resident);

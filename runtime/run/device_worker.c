@@ -195,7 +195,7 @@ static bool await_jobs(hx__device_worker *worker, uint64_t jobs, uint64_t limit_
   return !given_up;
 }
 
-/* A worker that was given up owns the stream and its buffers from then on. Nobody will ask again whether chunks of the
+/* A worker that was given up owns the stream and its buffers from then on. No thread asks again whether chunks of the
  * stream that timed out have ended. */
 static void forget_worker(hx__device_entry *entry) {
   if (entry->stream && entry->stream->timed_out)

@@ -40,8 +40,8 @@ int fcntl(int fd, int command, ...) {
 static sem_t unmarking, exit_has_unmarked;
 static bool exits_beside; /* the process exits on another thread while this one removes a mark */
 
-/* The same: a thread that is about to remove a mark loses its core until the process has removed the marks that it
- * knows of, if it does that meanwhile, and then for good. */
+/* The same: a thread that is about to remove a mark stops until the handler at exit has removed its marks, for at most
+ * a second. If the handler has run by then, the thread stops for good. */
 ssize_t pwrite(int fd, const void *from, size_t bytes, off_t at) {
   if (exits_beside && bytes == 1 && !*(const char *)from) {
     struct timespec till;

@@ -183,7 +183,7 @@ static void expect_new_row(float share, const char *what) {
   CHECK(sum.f32 == want, "%s, share %g: the device has old elements", what, (double)share);
 }
 
-/* A result that stays on the device, and advice on its block that another thread gives meanwhile: just before the
+/* A result that stays on the device, and advice that another thread gives on its block: just before the
  * result is complete, and between the two steps of hx_advise. */
 static void expect_after_advice(void) {
   static void (*const advise[])(void) = {take_advice_back, advise_another_part};

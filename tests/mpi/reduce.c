@@ -313,7 +313,7 @@ static MPI_Comm new_communicator(MPI_Errhandler handler) {
   return comm;
 }
 
-/* Every call fails once with a new communicator, and once when it has what is kept with it; the next call works, and no
+/* Every call fails once with a new communicator, and once with one that was used before; the next call works, and no
  * object of MPI is left. */
 static void fail_every_call(uint32_t *x) {
   MPI_Errhandler handler;

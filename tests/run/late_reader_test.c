@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A device's chunk times out, and the thread that would see its end is given up inside the driver. Nothing tells then
- * when the chunk has stopped to read memory of hx_alloc that the program has freed meanwhile, so that stays allocated,
- * also when a later chunk of the device, on a new stream, has timed out and has ended. No driver is used. */
+ * A device's chunk times out, and the thread that would see its end is given up inside the driver. Nothing then
+ * shows when the chunk stops reading memory of hx_alloc, so that memory stays allocated although the program has freed
+ * it, even after a later chunk of the device, on a new stream, has timed out and ended. No driver is used. */
 #include <semaphore.h>
 #include <unistd.h>
 
