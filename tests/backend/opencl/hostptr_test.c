@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Buffers over the caller's memory that threads share: each is released once, by its last user, and no two of them ever
  * overlap (overlapping buffers over host memory are undefined in OpenCL). No driver is used: creating and releasing a
- * buffer only checks this. The threads are let through a barrier together, so that several of them are the last users
- * of one buffer at about the same time. */
+ * buffer only checks this. First two threads stop after the first locked section in which each gives the buffer back,
+ * until both are there; then four threads use buffers at about the same time. */
 #include <pthread.h>
 #include <stdint.h>
 
 #include "runtime/backend/opencl/cl.h"
 #include "tests/check.h"
 
-enum { THREADS = 4, ROUNDS = 15000, PAGES = 16 };
+enum { THREADS = 4, ROUNDS = 3000, PAGES = 16 };
 
 static unsigned char memory[(PAGES + 1) * HX__CL_PAGE];
 static hx__cl_device device;
@@ -55,14 +55,47 @@ cl_int __wrap_hx__clReleaseMemObject(cl_mem mem) {
   return CL_SUCCESS;
 }
 
+static pthread_barrier_t both;
+static _Thread_local bool stops; /* after the next locked section */
+
+int __real_pthread_mutex_unlock(pthread_mutex_t *mutex);
+int __wrap_pthread_mutex_unlock(pthread_mutex_t *mutex);
+int __wrap_pthread_mutex_unlock(pthread_mutex_t *mutex) {
+  const int status = __real_pthread_mutex_unlock(mutex);
+  if (mutex == &device.lock && stops) {
+    stops = false;
+    pthread_barrier_wait(&both);
+  }
+  return status;
+}
+
+static uintptr_t first_page(void) { return ((uintptr_t)memory + HX__CL_PAGE - 1) & ~(uintptr_t)(HX__CL_PAGE - 1); }
+
+static void *give_back(void *hostptr) {
+  stops = true;
+  hx__cl_hostptr_put(&device, hostptr);
+  return NULL;
+}
+
+static void give_back_at_once(void) {
+  pthread_t thread[2];
+  hx__cl_hostptr *const h = hx__cl_hostptr_get(&device, (void *)first_page(), HX__CL_PAGE);
+  if (!h) exit(1);
+  hx__cl_hostptr_share(&device, h);
+  pthread_barrier_init(&both, NULL, 2);
+  for (int i = 0; i < 2; i++) CHECK(pthread_create(&thread[i], NULL, give_back, h) == 0, "no thread");
+  for (int i = 0; i < 2; i++) pthread_join(thread[i], NULL);
+  CHECK(created == 1 && released == 1, "%u buffers were created and %u released", created, released);
+}
+
 static void *use_buffers(void *unused) {
   (void)unused;
   for (unsigned round = 0; round < ROUNDS; round++) {
     /* All pages, then a part of them: if the first buffer is left over, the second one overlaps it. */
     const size_t bytes = (round & 1 ? PAGES / 4 : PAGES) * HX__CL_PAGE;
-    const uintptr_t first = ((uintptr_t)memory + HX__CL_PAGE - 1) & ~(uintptr_t)(HX__CL_PAGE - 1);
     pthread_barrier_wait(&start);
-    hx__cl_hostptr *const h = hx__cl_hostptr_get(&device, (void *)first, bytes); /* NULL: one is just being released */
+    hx__cl_hostptr *const h =
+        hx__cl_hostptr_get(&device, (void *)first_page(), bytes); /* NULL: one is just being released */
     pthread_barrier_wait(&start);
     if (!h) continue;
     if (round & 2) {
@@ -80,6 +113,7 @@ int main(void) {
   device.base.zero_copy = 1u << HX__MEMORY_HOSTPTR;
   pthread_mutex_init(&device.lock, NULL);
   pthread_barrier_init(&start, NULL, THREADS);
+  give_back_at_once();
   for (int i = 0; i < THREADS; i++) CHECK(pthread_create(&thread[i], NULL, use_buffers, NULL) == 0, "no thread");
   for (int i = 0; i < THREADS; i++) pthread_join(thread[i], NULL);
   CHECK(device.hostptrs == NULL, "an entry is left");
