@@ -41,6 +41,17 @@ static void set_store_time(hx__device_job *job) {
       stores_while_computing(job->entry->device) ? job->entry->store_ns * (double)result_bytes(job, 1) : 0.0;
 }
 
+/* What the policy has to know about a link that the results cross. */
+static void set_link_times(hx__device_job *job) {
+  const hx__work *const w = job->run->work;
+  const hx__device *const d = job->entry->device;
+  job->device.by_link = hx__device_copies_over_link(d) && result_bytes(job, 1) > 0;
+  if (!job->device.by_link || !w->matmul || w->by_products) return;
+  const bool is_there = (w->placement >> (w->by_columns ? 0 : 2) & 3u) == HX__PRESENT;
+  const size_t elements = w->gemm.k * hx__work_cross_extent(w);
+  job->device.shared_ns = is_there ? 0.0 : (double)d->link_ns * (double)elements * sizeof(float);
+}
+
 /* Threads that spin take power from a GPU beside them, and cores from a device that is a CPU. */
 static hx__copy_threads copiers_for(const hx__plan *plan, const hx__device *d) {
   if (plan->cpu_works) return HX__COPY_BY_WORKER;
@@ -220,6 +231,7 @@ void hx__device_job_main(hx__device_entry *entry, void *arg) {
     job->device.terms.most = hx__stream_most(stream, &job->request);
     job->device.terms.depth = stream->depth;
     set_store_time(job);
+    set_link_times(job);
     hx__memory_resolve(job->run->table->memory, entry->device, job->run->work, (hx__array *)job->request.arrays);
     job->resolved = true;
     run_chunks(job);

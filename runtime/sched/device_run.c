@@ -47,6 +47,8 @@ static hx__chunk take_chunk(hx__device_run *d, const hx__run_progress *run, doub
                    .ready_ns = hx__progress_ready_ns(&d->progress, now_ns),
                    .launch_ns = t->depth > 1 ? d->progress.gap_ns : d->progress.latency_ns,
                    .store_ns = d->store_ns,
+                   .by_link = d->by_link,
+                   .shared_ns = d->shared_ns,
                    .devices = (unsigned)run->devices,
                    .launches = d->progress.launches};
   if (view.left == 0) return (hx__chunk){0, 0};

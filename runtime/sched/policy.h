@@ -21,6 +21,8 @@ typedef struct hx__view {
   double ready_ns;    /* from now until its next chunk, if launched now, would begin to compute */
   double launch_ns;   /* the cost of one more launch, which is less if it is queued behind another */
   double store_ns;    /* to store the results of a slice while the device computes; 0: not known, or it cannot */
+  bool by_link;       /* results, and perhaps operands, cross a link while the device computes other chunks */
+  double shared_ns;   /* until the operand that every chunk needs has crossed the link */
   unsigned devices;   /* in the run */
   unsigned launches;  /* of this device in this run so far */
   unsigned others;    /* participants besides this device */

@@ -30,6 +30,10 @@
 #define MARGIN 2.0              /* A chunk is halved at the end of a run if that saves this many launches. */
 #define LEAST_LAST (1.0 / 32.0) /* of the run: the last chunk of a device alone */
 #define LAUNCHES_LAST 19.0      /* the least time of that chunk, in launches */
+/* The most of a chunk whose results cross a link: this part of the run, or slices that take so long, if those are more;
+ * a chunk costs the host 0.1 ms. docs/measurements/link-chunks.tsv has both values beside others. */
+#define LINK_PART (1.0 / 6.0)
+#define LINK_NS 1e6
 /* A launch has to gain this part of its own time, and this part of the run. Less is noise. */
 #define GAIN 0.1
 #define LEAST_GAIN 0.005
@@ -56,6 +60,14 @@ static double part_of_fair_share(const hx__view *v, double fair, double phi, dou
   return exp(v->sigma * (1.0 - phi) * quantile(phi));
 }
 
+/* The most slices of a chunk whose results cross a link. Nothing is computed while the operands of the first chunk
+ * cross, and no result while the first chunk is computed, so chunks are short from the first one on. But the first one
+ * is computed while the operand that every chunk needs arrives in parts, and should take as long as that. */
+static double most_over_link(const hx__view *v) {
+  const double even = fmax((double)v->total * LINK_PART, LINK_NS * v->rate);
+  return v->taken ? even : fmax(even, v->shared_ns * v->rate);
+}
+
 /* While the results of a chunk are stored, the next chunk is computed, but nothing is computed while those of the last
  * one are stored. So the last chunks are short: at the end half of what is left is taken, as long as that saves more
  * than a launch costs. */
@@ -64,7 +76,8 @@ size_t hx__policy_alone(const hx__view *v) {
   const double most = fmin(fmin(left, (double)v->most), cap), half = 0.5 * left;
   const double worth = fmax(LAUNCHES_LAST * v->rate * v->launch_ns, (double)v->total * LEAST_LAST);
   const bool pays = v->store_ns * half > MARGIN * v->launch_ns && half >= worth && half >= (double)v->grain;
-  return hx__policy_fit(v, pays && half < most ? half : most);
+  const double next = pays && half < most ? half : most;
+  return hx__policy_fit(v, v->by_link ? fmin(next, most_over_link(v)) : next);
 }
 
 size_t hx__policy_adaptive(const hx__view *v) {

@@ -29,7 +29,17 @@ static const shape shapes[] = {
     {1100, 1088, 4000, 0, false, false, 1, 0, 1, true, HX_RESIDENT},
 };
 
-static hx_context *hx;
+/* Chunks are columns of an operand as it is stored, of which the next are uploaded while one is computed. */
+static const shape by_columns[] = {
+    {130, 2100, 700, 0, false, false, 1, 0, -1, true, 0},
+    {130, 2100, 701, 0, false, false, 1, 0.5f, -1, false, 0},
+    {2300, 140, 650, 0, true, false, 1, 0, -1, true, 0}, /* of A, which is transposed */
+    {2299, 140, 650, 0, true, false, 1.25f, 0, -1, false, 0},
+    {130, 2100, 700, 6, false, false, 1, 0, -1, true, 0}, /* with gaps, row by row */
+    {140, 2200, 1300, 0, true, false, 1, 0, 0.5f, true, 0},
+};
+
+static hx_context *hx, *cpu; /* cpu: for the values to compare with */
 
 static float *filled_array(const shape *s, size_t count, uint64_t seed) {
   float *const p = s->allocated ? hx_alloc(hx, count * sizeof *p) : malloc(count * sizeof *p);
@@ -58,8 +68,7 @@ static void multiply(const shape *s, uint64_t seed) {
   t.matmul.lda = lda, t.matmul.ldb = ldb, t.matmul.ldc = ldc;
   t.matmul.trans_a = s->trans_a, t.matmul.trans_b = s->trans_b;
   t.matmul.alpha = s->alpha, t.matmul.beta = s->beta;
-  t.gpu_share = 0;
-  CHECK_OK(hx_offload(hx, &t, NULL));
+  CHECK_OK(hx_offload(cpu, &t, NULL));
   t.matmul.c = c;
   t.gpu_share = s->share;
   hx_report report;
@@ -88,9 +97,20 @@ int main(int argc, char **argv) {
   s.cache_dir = "off";
   if (argc < 2) s.sim = "rate=1e12,latency_us=10";
   hx = open_or_exit(&s);
+  s.devices = "cpu";
+  cpu = open_or_exit(&s);
   CHECK_OK(hx_ready(hx));
   printf("upload_parts_test: seed %llu\n", (unsigned long long)seed);
   for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) multiply(&shapes[i], seed + 3 * i);
   hx_close(hx);
+  s.devices = devices + strlen("cpu,"); /* if the CPU worked, too, nothing would be uploaded ahead */
+  s.schedule = "dynamic";
+  s.chunk = "300";
+  s.min_offload = "0";
+  hx = open_or_exit(&s);
+  CHECK_OK(hx_ready(hx));
+  for (size_t i = 0; i < sizeof by_columns / sizeof by_columns[0]; i++) multiply(&by_columns[i], seed + 3 * i);
+  hx_close(hx);
+  hx_close(cpu);
   return checks_end("upload_parts_test");
 }

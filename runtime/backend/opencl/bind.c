@@ -97,6 +97,7 @@ static void clear_operand(hx__cl_operand *o) {
   o->mirror = NULL;
   o->block = NULL;
   o->of_run = o->holds = false;
+  o->region = (hx__cl_region){0, 0, 0, 0};
 }
 
 static bool reserve_operands(hx__cl_stream *stream, size_t operands) {

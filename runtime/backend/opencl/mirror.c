@@ -111,11 +111,41 @@ static hx__outcome complete(hx__cl_stream *stream, hx__cl_operand *o, size_t at,
   return outcome;
 }
 
+/* Whether a rectangle can be copied to the mirror, which is exactly this array, without gaps between rows: one driver
+ * refuses rectangles whose last row, with its gap, would end beyond the buffer. */
+static bool takes_rectangles(const hx__cl_operand *o) {
+  const hx__array *const a = o->array;
+  return a->ld == a->cols && o->mirror->first == (uintptr_t)a->p && o->mirror->bytes == a->rows * a->ld * 4;
+}
+
+static hx__outcome upload_columns(hx__cl_stream *stream, const hx__cl_operand *o, size_t first, size_t end) {
+  const size_t rows = o->array->rows, pitch = o->array->ld * 4;
+  if (first >= end) return HX__DONE;
+  return hx__cl_upload_rows(stream, o, (hx__cl_region){0, rows, first, end - first}, mem_of(o->mirror), first * 4,
+                            pitch);
+}
+
+/* Completes columns of a mirror that is filled by columns alone. The chunks of a run follow one another, so the columns
+ * that are there are one range. */
+static hx__outcome complete_columns(hx__cl_stream *stream, hx__cl_operand *o, size_t first, size_t end) {
+  const size_t there = o->region.col, there_end = there + o->region.cols;
+  const bool joins = o->region.cols && first <= there_end && there <= end;
+  const size_t before = joins && first < there ? there : joins ? first : end;
+  const size_t after = joins && end > there_end ? there_end : end;
+  hx__outcome outcome = upload_columns(stream, o, first, before);
+  if (outcome == HX__DONE) outcome = upload_columns(stream, o, after, end);
+  const size_t from = joins && there < first ? there : first, to = joins && there_end > end ? there_end : end;
+  o->region = outcome == HX__DONE ? (hx__cl_region){0, o->array->rows, from, to - from} : (hx__cl_region){0, 0, 0, 0};
+  return outcome;
+}
+
 hx__outcome hx__cl_view_mirror(hx__cl_stream *stream, hx__cl_operand *o, hx__cl_region r, hx__cl_view *v) {
   const hx__array *const a = o->array;
   const size_t base = (uintptr_t)a->p - o->mirror->first, first = base + (r.row * a->ld + r.col) * 4;
   const size_t row = r.cols * 4, pitch = a->ld * 4;
   *v = (hx__cl_view){.mode = HX__MEMORY_COPY, .mem = mem_of(o->mirror), .first = first / 4, .ld = a->ld};
+  if (o->of_run && r.rows == a->rows && r.cols < a->cols && r.rows > 1 && takes_rectangles(o))
+    return complete_columns(stream, o, r.col, r.col + r.cols);
   /* If the gaps between rows are longer than the rows, each row is completed separately. */
   if (r.rows <= 1 || pitch - row <= row) return complete(stream, o, first, r.rows ? (r.rows - 1) * pitch + row : 0);
   hx__outcome outcome = HX__DONE;
@@ -123,12 +153,8 @@ hx__outcome hx__cl_view_mirror(hx__cl_stream *stream, hx__cl_operand *o, hx__cl_
   return outcome;
 }
 
-/* True if the mirror is empty and is exactly this array, without gaps between rows: one driver refuses rectangles whose
- * last row, with its gap, would end beyond the buffer. */
 bool hx__cl_operand_arrives_in_parts(const hx__cl_operand *o) {
-  const hx__array *const a = o->array;
-  return o->mirror && o->mirror->filled == 0 && a->ld == a->cols && o->mirror->first == (uintptr_t)a->p &&
-         o->mirror->bytes == a->rows * a->ld * 4;
+  return o->mirror && o->mirror->filled == 0 && o->region.cols == 0 && takes_rectangles(o);
 }
 
 hx__outcome hx__cl_view_part(hx__cl_stream *stream, hx__cl_operand *o, hx__cl_region r, hx__cl_view *v) {

@@ -34,7 +34,7 @@ typedef struct hx__cl_operand {
   bool of_run;
   const hx__cl_block *block; /* copy mode: the pinned memory that contains it; NULL: none */
   hx__cl_buffer copy;        /* copy mode without a mirror: a copy of `region` if `holds` */
-  hx__cl_region region;
+  hx__cl_region region;      /* with a mirror of this run: the columns that were copied to it as rectangles */
   bool holds;
 } hx__cl_operand;
 
