@@ -8,8 +8,9 @@
  * beside cublasSgemmStridedBatched, or a shape as in bench/shapes. CUB is a shared object made of
  * bench/ladder/ladder_cub.cu by `nvcc -O2 -shared -Xcompiler -fPIC`; products need cuBLAS.
  * Contestants: hx asked for the device (gpu_share 1), hx left to decide, the CPU alone (gpu_share 0), and the peer.
- * They take turns in blocks of a few milliseconds, of which the first two calls are not timed, because OpenCL and CUDA
- * have a context each and the device has to change between them. Prints a row for each case: medians in microseconds,
+ * They take turns in blocks of some milliseconds, of which the first ten calls are not timed, because OpenCL and CUDA
+ * have a context each and the device has to change between them: after a change, calls that read gigabytes stay slower
+ * for several calls. Prints a row for each case: medians in microseconds,
  * the peer's time over that of hx asked, and that of hx left to decide over the better of asked and CPU. Products hold
  * small integers, so that every sum is exact and a C that differs from the peer's is wrong. */
 #include <dlfcn.h>
@@ -22,8 +23,8 @@
 #include "bench/measure.h"
 #include "runtime/hx.h"
 
-enum { ASKED, LEFT, CPU, PEER, CONTESTANTS, MOST_SAMPLES = 4096, BLOCK_CALLS = 60, ROUNDS = 12, UNTIMED = 2 };
-#define BLOCK_SECONDS 0.006
+enum { ASKED, LEFT, CPU, PEER, CONTESTANTS, MOST_SAMPLES = 4096, BLOCK_CALLS = 60, ROUNDS = 12, UNTIMED = 10 };
+#define BLOCK_SECONDS 0.03
 #define SLOW_SECONDS 0.02 /* one call of the CPU that takes longer is its block */
 
 /* A sum has m == 0 and n elements; count: of the products of a batch, else 1. */
