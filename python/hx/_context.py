@@ -7,7 +7,7 @@ import dataclasses
 import operator
 import os
 import threading
-from typing import Any, Iterator, List, Optional, Sequence, SupportsFloat, SupportsIndex, Tuple, Union, cast
+from typing import Any, Dict, Iterator, List, Optional, Sequence, SupportsFloat, SupportsIndex, Tuple, Union, cast
 
 import numpy as np
 
@@ -96,7 +96,8 @@ class Context(_native.Context):
     Raises hx.InvalidConfig if a setting or a variable has a wrong value.
     """
 
-    __slots__ = ()
+    __slots__ = ("_settings", "__weakref__")
+    _settings: Dict[str, str]  #: not of the default context, which C code makes
 
     def __new__(
         cls,
@@ -123,7 +124,13 @@ class Context(_native.Context):
         small_stay = not any(settings.get(name) or os.environ.get("HX_" + name.upper()) for name in NOT_SMALL)
         # Devices that take reductions may refuse user kernels, which then is an error.
         may_map = (settings.get("offload") or os.environ.get("HX_OFFLOAD") or "").lower() != "mandatory"
-        return cast(Context, super().__new__(cls, settings, small_stay, may_map))
+        context = cast(Context, super().__new__(cls, settings, small_stay, may_map))
+        context._settings = settings
+        return context
+
+    def __repr__(self) -> str:
+        given = ", ".join(f"{name}={value!r}" for name, value in getattr(self, "_settings", {}).items())
+        return f"<hx.Context({given}), closed>" if self.closed else f"hx.Context({given})"
 
     def __enter__(self) -> Context:
         return self

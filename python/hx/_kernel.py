@@ -46,7 +46,7 @@ class Kernel(_native.Kernel):
     wrong, and the text has line and column: "text 1:7: ...".
     """
 
-    __slots__ = ("_source",)
+    __slots__ = ("_source", "__weakref__")
     _source: Tuple[str, str, Optional[str]]
 
     def __new__(
@@ -65,6 +65,11 @@ class Kernel(_native.Kernel):
         kernel = cast(Kernel, super().__new__(cls, text, inputs, parameters, context, arrays, values, counts))
         kernel._source = text, inputs, parameters
         return kernel
+
+    def __repr__(self) -> str:
+        text, inputs, parameters = self._source
+        given = f"{text!r}, inputs={inputs!r}" if inputs else repr(text)
+        return f"hx.Kernel({given}, parameters={parameters!r})" if parameters else f"hx.Kernel({given})"
 
     def __reduce__(self) -> Tuple[Type[Kernel], Tuple[str, str, Optional[str]]]:
         """Copies and pickles are compiled again, by the context that is used without context=."""

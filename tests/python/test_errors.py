@@ -240,7 +240,9 @@ class Errors(unittest.TestCase):
     def test_settings_of_any_type_of_number(self):
         for number in (np.int64(1), np.uint8(1), np.array(1), 1):
             with hx.Context(devices="cpu", threads=number) as context:
+                self.assertEqual(repr(context), f"hx.Context(devices='cpu', threads='{int(number)}')")
                 self.assertEqual(hx.sum(A, context=context), 12)
+            self.assertEqual(repr(context), f"<hx.Context(devices='cpu', threads='{int(number)}'), closed>")
         for number in (np.float32(0.5), np.float64(0.5), fractions.Fraction(1, 2), np.array(0.5), 0.5):
             with hx.Context(devices="cpu", split=number) as context:
                 self.assertEqual(hx.sum(A, context=context), 12)

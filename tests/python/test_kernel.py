@@ -5,6 +5,7 @@ import gc
 import itertools
 import pickle
 import unittest
+import weakref
 
 import numpy as np
 from common import rng
@@ -364,6 +365,25 @@ class Maps(unittest.TestCase):
         for other in (copy.copy(k), copy.deepcopy(k), pickle.loads(pickle.dumps(k))):
             self.assertIs(type(other), hx.Kernel)
             self.equal(other.map(x, m, a=3), x * F32(3) - m[:, None])
+
+    def test_repr(self):
+        for made, text in (
+            (("x * a", "float x", "float a"), "hx.Kernel('x * a', inputs='float x', parameters='float a')"),
+            (("-x", "int x"), "hx.Kernel('-x', inputs='int x')"),
+            (("index + a", "", "unsigned a"), "hx.Kernel('index + a', parameters='unsigned a')"),
+            (("index",), "hx.Kernel('index')"),
+        ):
+            k = hx.Kernel(*made)
+            self.assertEqual(repr(k), text)
+            self.assertEqual(repr(eval(text)), text)
+
+    def test_weak_references(self):
+        k = hx.Kernel("x + 1", "int x")
+        cache = weakref.WeakValueDictionary(increment=k)
+        self.assertIs(cache["increment"], k)
+        del k
+        gc.collect()
+        self.assertNotIn("increment", cache)
 
     def test_lifetime(self):
         x = np.arange(10, dtype=F32)
