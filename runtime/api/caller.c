@@ -6,7 +6,6 @@
 #include <pthread.h>
 
 #include "runtime/backend/registry.h"
-#include "runtime/base/thread.h"
 
 #define RECORDS 256u
 
@@ -26,10 +25,7 @@ static void give_record_back(void *record) {
   atomic_store_explicit(&((hx__caller *)record)->taken, false, memory_order_release);
   atomic_fetch_sub_explicit(&taken_records, 1, memory_order_relaxed);
 }
-static void make_exit_key(void) {
-  hx__keep_library_mapped();
-  has_exit_key = pthread_key_create(&exit_key, give_record_back) == 0;
-}
+static void make_exit_key(void) { has_exit_key = pthread_key_create(&exit_key, give_record_back) == 0; }
 
 static hx__caller *take_record(void) {
   pthread_once(&once, make_exit_key);

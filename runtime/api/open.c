@@ -52,6 +52,7 @@ hx_status hx_open(hx_context **out, const hx_settings *settings) {
   if (!out) return hx__fail(HX_INVALID_ARGUMENT, "out is NULL");
   *out = NULL;
   HX__GUARD;
+  hx__keep_library_mapped();
   hx_context *const hx = calloc(1, sizeof *hx);
   if (!hx) return hx__fail(HX_OUT_OF_MEMORY, "no memory for a context");
   const hx_status s = set_up(hx, settings);

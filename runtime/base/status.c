@@ -45,12 +45,10 @@ static bool has_details;
 static void free_detail(void *detail) {
   if (detail != no_room) free(detail);
 }
-static void create_key(void) {
-  hx__keep_library_mapped();
-  has_details = pthread_key_create(&details, free_detail) == 0;
-}
+static void create_key(void) { has_details = pthread_key_create(&details, free_detail) == 0; }
 
 const char *hx_error_detail(void) {
+  hx__keep_library_mapped();
   pthread_once(&once, create_key);
   const char *const detail = has_details ? pthread_getspecific(details) : no_room;
   return detail ? detail : "";
@@ -59,6 +57,7 @@ const char *hx_error_detail(void) {
 /* This thread's block, allocated at its first failure. 1 KB of static thread-local storage would be more than the
  * loader may have left if the library is loaded late. NULL: the allocation failed, and the thread's detail says so. */
 static char *detail_of_thread(void) {
+  hx__keep_library_mapped();
   pthread_once(&once, create_key);
   if (!has_details) return NULL;
   void *const had = pthread_getspecific(details);

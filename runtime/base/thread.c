@@ -60,9 +60,13 @@ static void pin_library(void) {
                                                                         * mapped */
 }
 
+/* No pthread_once: a thread inside dlopen, whose library calls hx in a constructor, would wait for a thread that waits
+ * for the dynamic linker's lock here. It may be done twice. */
 void hx__keep_library_mapped(void) {
-  static pthread_once_t once = PTHREAD_ONCE_INIT;
-  pthread_once(&once, pin_library);
+  static atomic_bool kept;
+  if (atomic_load_explicit(&kept, memory_order_relaxed)) return;
+  pin_library();
+  atomic_store_explicit(&kept, true, memory_order_relaxed);
 }
 
 int hx__thread_start(pthread_t *thread, void *(*fn)(void *), void *arg) {
@@ -70,7 +74,6 @@ int hx__thread_start(pthread_t *thread, void *(*fn)(void *), void *arg) {
 }
 
 int hx__thread_start_sized(pthread_t *thread, size_t stack_bytes, void *(*fn)(void *), void *arg) {
-  hx__keep_library_mapped();
   start *s = malloc(sizeof *s);
   if (!s) return ENOMEM;
   *s = (start){fn, arg};

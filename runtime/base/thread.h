@@ -9,7 +9,9 @@
 #include <stdint.h>
 
 /* Keeps the object file that contains this code mapped until the process ends, even if it is a plugin that is closed.
- * Otherwise threads of hx, and destructors of thread-local data, would run in unmapped memory. */
+ * Otherwise threads of hx, and destructors of thread-local data, would run in unmapped memory. It takes the dynamic
+ * linker's lock, so the first call must not be made inside a lock of hx: hx_open and the functions of status.h begin
+ * with it. */
 void hx__keep_library_mapped(void);
 
 /* Starts fn(arg) on a thread that blocks all signals and is in the canonical floating-point state before fn begins,

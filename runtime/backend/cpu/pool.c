@@ -32,10 +32,7 @@ static void forget_pool(void *unused) {
   atomic_fetch_sub_explicit(&pools, 1, memory_order_relaxed);
 }
 
-static void make_pool_key(void) {
-  hx__keep_library_mapped();
-  has_pool_key = pthread_key_create(&pool_key, forget_pool) == 0;
-}
+static void make_pool_key(void) { has_pool_key = pthread_key_create(&pool_key, forget_pool) == 0; }
 
 /* Counts the pool of this thread until the thread ends. */
 static void count_pool(void) {

@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <string.h>
 
+#include "runtime/backend/gate.h"
 #include "runtime/backend/opencl/entries.h"
 #include "runtime/backend/opencl/driver_check.h"
 
@@ -46,6 +47,7 @@ static cl_context CL_API_CALL create_context(const cl_context_properties *p, cl_
 static cl_int CL_API_CALL wait_for_events(cl_uint n, const cl_event *w) { return TABLE((w[0]))->clWaitForEvents(n, w); }
 
 static void add_platforms(const char *name) {
+  if (!hx__gate_enter("clIcdGetPlatformIDsKHR")) return;
   void *const library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
   void *(*address)(const char *) = NULL;
   clIcdGetPlatformIDsKHR_fn get = NULL;
@@ -57,6 +59,7 @@ static void add_platforms(const char *name) {
   const cl_uint room = MOST_PLATFORMS - platform_count;
   if (get && room && get(room, platforms + platform_count, &found) == CL_SUCCESS)
     platform_count += found < room ? found : room;
+  hx__gate_leave(NULL, NULL);
 }
 
 void hx__driver_dispatch_directly(const hx__vendor *vendors, size_t count) {

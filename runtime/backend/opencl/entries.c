@@ -30,8 +30,12 @@ static const struct {
 #undef NOTHING
 };
 
+/* Inside the gate, because dlopen waits while another thread loads a library. If that library's constructor waits for
+ * hx, neither would end. */
 static void load(void) {
+  if (!hx__gate_enter("dlopen")) return;
   void *const library = dlopen(LOADER, RTLD_NOW | RTLD_LOCAL);
+  hx__gate_leave(NULL, NULL);
   if (!library) {
     hx__log(HX__LOG_INFO, "no OpenCL: %s", dlerror());
     return;
