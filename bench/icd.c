@@ -88,6 +88,7 @@ void bench_icd_try(bench_icd *icd) {
   free(result.document);
   if (!ended) return;
   /* The child of the driver check says by which signal and in which step. */
-  if (!hx__driver_check_run(icd->path, icd->fault) || !*icd->fault)
+  bool by_driver;
+  if (!hx__driver_check_run(icd->path, icd->fault, &by_driver) || !*icd->fault)
     snprintf(icd->fault, sizeof icd->fault, "%s ended the process that loaded it", icd->path);
 }

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { ABORT = 1, CRASH_IN_PLATFORMS, HANG_IN_PLATFORMS, EXIT, HANG_IN_DEVICES, NONSENSE };
+enum { ABORT = 1, CRASH_IN_PLATFORMS, HANG_IN_PLATFORMS, EXIT, HANG_IN_DEVICES, NONSENSE, KILLED, PRELOADED };
 
 __attribute__((constructor)) static void fail_when_loaded(void) {
   const char *const path = getenv("LOAD_COUNT");
@@ -17,6 +17,8 @@ __attribute__((constructor)) static void fail_when_loaded(void) {
   if (f) fclose(f);
   if (FAULT == ABORT) abort();
   if (FAULT == EXIT) exit(3);
+  if (FAULT == KILLED) raise(SIGTERM);
+  if (FAULT == PRELOADED && getenv("LD_PRELOAD")) abort();
 }
 
 static int platform_info(void *platform, unsigned what, size_t bytes, void *value, size_t *used) {
@@ -34,6 +36,7 @@ static void *table[256] = {[1] = (void *)platform_info, [2] = (void *)device_ids
 static void *platform[1] = {table};
 
 static int platform_ids(unsigned count, void **platforms, unsigned *found) {
+  if (FAULT == PRELOADED) return -1001; /* CL_PLATFORM_NOT_FOUND_KHR */
   if (FAULT == CRASH_IN_PLATFORMS) raise(SIGSEGV);
   if (FAULT == HANG_IN_PLATFORMS) pause();
   if (found) *found = FAULT == NONSENSE ? 0x7fffffff : 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Verdicts on drivers. A verdict is cached as long as the library's file is the same, so that a driver that was tried
- * before costs a process only a few calls of stat. */
+ * Verdicts on drivers. A verdict is cached as long as the library's file and the libraries that are preloaded are the
+ * same, so that a driver that was tried before costs a process only a few calls of stat. */
 #include "runtime/backend/opencl/driver_check.h"
 
 #include <errno.h>
@@ -48,10 +48,19 @@ size_t hx__driver_file_identity(const char *library, char *text, size_t bytes) {
   return used + add_file("/etc/ld.so.cache", text + used, bytes - used);
 }
 
+/* A preloaded library is in the process that tries a driver, too. It may end it: AddressSanitizer does at the first
+ * error of any driver. */
+static size_t add_preloads(char *text, size_t bytes) {
+  char value[KEY_BYTES];
+  if (!hx__variable("LD_PRELOAD", value, sizeof value)) return 0;
+  const int n = snprintf(text, bytes, "preloaded: %s\n", value);
+  return n > 0 ? (size_t)n : 0;
+}
+
 /* A cached verdict, which is never empty. */
 static bool load_verdict(const char *key, size_t bytes, hx__vendor *v) {
   size_t got = 0;
-  char *const text = hx__cache_dir_is_enabled() ? hx__cache_get(key, bytes, &got, NULL) : NULL;
+  char *const text = hx__cache_get(key, bytes, &got, NULL);
   const bool known = text && got > 0 && got < HX__DRIVER_FAULT_TEXT && text[0] == '.';
   if (known) snprintf(v->fault, sizeof v->fault, "%.*s", (int)(got - 1), text + 1);
   free(text);
@@ -66,16 +75,19 @@ static void store_verdict(const char *key, size_t bytes, const hx__vendor *v) {
 
 static void check_driver(hx__vendor *v) {
   char key[KEY_BYTES];
-  const size_t bytes = hx__driver_file_identity(v->file, key, sizeof key);
-  if (load_verdict(key, bytes, v)) return;
+  size_t bytes = hx__driver_file_identity(v->file, key, sizeof key);
+  bytes += add_preloads(key + bytes, sizeof key - bytes);
+  const bool cached = bytes < sizeof key && hx__cache_dir_is_enabled(); /* else the key is too long */
+  if (cached && load_verdict(key, bytes, v)) return;
   const uint64_t from = hx__now_ns();
-  if (!hx__driver_check_run(v->file, v->fault)) {
+  bool by_driver;
+  if (!hx__driver_check_run(v->file, v->fault, &by_driver)) {
     hx__log(HX__LOG_INFO, "%s is loaded without a check: no process could be started for it (%s)", v->file,
             strerror(errno));
     return;
   }
   hx__log(HX__LOG_DEBUG, "%s was checked in %.1f ms", v->file, (double)(hx__now_ns() - from) * 1e-6);
-  if (bytes && hx__cache_dir_is_enabled()) store_verdict(key, bytes, v);
+  if (cached && by_driver) store_verdict(key, bytes, v);
 }
 
 void hx__driver_check_all(void) {

@@ -102,6 +102,14 @@ static int write_program(void) {
   return -1;
 }
 
+/* Others come from outside: somebody ends all processes of a job, memory is short, or a limit of the program is
+ * reached.
+ */
+static bool is_raised_by_faults(int signal) {
+  return signal == SIGSEGV || signal == SIGBUS || signal == SIGILL || signal == SIGFPE || signal == SIGABRT ||
+         signal == SIGTRAP || signal == SIGSYS;
+}
+
 static void describe_fault(const check_run *t, char fault[HX__DRIVER_FAULT_TEXT]) {
   char stage = 'l';
   if (pread(t->at, &stage, 1, 0) != 1) stage = 'l';
@@ -118,7 +126,7 @@ static void describe_fault(const check_run *t, char fault[HX__DRIVER_FAULT_TEXT]
              when);
 }
 
-bool hx__driver_check_run(const char *library, char fault[HX__DRIVER_FAULT_TEXT]) {
+bool hx__driver_check_run(const char *library, char fault[HX__DRIVER_FAULT_TEXT], bool *by_driver) {
   check_run *const t = mmap(NULL, sizeof *t, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (t == MAP_FAILED) return false;
   t->file = library;
@@ -135,6 +143,7 @@ bool hx__driver_check_run(const char *library, char fault[HX__DRIVER_FAULT_TEXT]
   }
   const int error = t->error, fds[] = {t->program, t->at, t->null};
   if (!error) describe_fault(t, fault);
+  *by_driver = t->killed || !WIFSIGNALED(t->status) || is_raised_by_faults(WTERMSIG(t->status));
   for (size_t i = 0; i < sizeof fds / sizeof fds[0]; i++)
     if (fds[i] >= 0) close(fds[i]);
   munmap(t, sizeof *t);
