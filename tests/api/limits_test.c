@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Limits of the system: RLIMIT_NPROC as a user without privileges (root has no such limit), RLIMIT_AS with little to
- * spare, and pids.max of a control group. A sum and a product by four threads end with the right bits, or the sum with
- * HX_OUT_OF_MEMORY, and libgomp never aborts.
- *     limits_test [DEVICES]
- * With DEVICES, devices of a driver take part: a limit that is set before or after it is loaded ends no process. */
+ * spare, small stacks, and pids.max of a control group. A sum and a product by four threads end with the right bits, or
+ * the sum with HX_OUT_OF_MEMORY, and libgomp never aborts. limits_test [DEVICES] With DEVICES, devices of a driver take
+ * part: a limit that is set before or after it is loaded ends no process. */
 #define _GNU_SOURCE
+#include <pthread.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -77,6 +77,34 @@ static void in_a_child(int resource, size_t limit, bool warm, const char *name) 
   CHECK(status == 0, "%s %zu, %s: the child's status is %d", name, limit, warm ? "warm" : "cold", status);
 }
 
+/* The limit of a program's first thread when it starts is the size of the stacks of its other threads. */
+static int run_with_small_stacks(const void *arg) {
+  const rlim_t bytes = *(const size_t *)arg;
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  if (pthread_attr_setstacksize(&attributes, bytes) != 0 || pthread_setattr_default_np(&attributes) != 0)
+    return CHILD_VOID;
+  return run_limited(&(resource_limit){RLIMIT_STACK, bytes, false});
+}
+
+static int find_device(const void *unused) {
+  hx_settings settings = HX_SETTINGS_DEFAULT;
+  settings.devices = devices;
+  hx_context *const hx = open_or_exit(&settings);
+  const int found = hx_device_count(hx) > 1 ? CHILD_RIGHT : CHILD_VOID;
+  hx_close(hx);
+  return unused ? CHILD_VOID : found;
+}
+
+/* Drivers need more than hx. Later programs without the limit use them. */
+static void with_small_stacks(void) {
+  const size_t bytes = (size_t)64 << 10;
+  int status = child_run(run_with_small_stacks, &bytes, LIMIT_S);
+  CHECK(status == 0, "stacks of %zu bytes: the child's status is %d", bytes, status);
+  status = child_run(find_device, NULL, LIMIT_S);
+  CHECK(status == 0, "a process without the limit: the child's status is %d", status);
+}
+
 /* Makes a control group for this test. False: no group with a limit of processes can be made here. */
 static char group[64];
 static bool make_group(void) {
@@ -122,6 +150,7 @@ static void in_a_group(void) {
 int main(int argc, char **argv) {
   devices = argc > 1 ? argv[1] : NULL;
   limited_tasks_prepare(1 << 22, 640);
+  if (devices) with_small_stacks(); /* first, because the result of the driver check is cached */
   in_a_group();
   if (devices) {
     for (size_t processes = 1; processes <= 6; processes++) in_a_child(RLIMIT_NPROC, processes, false, "RLIMIT_NPROC");
