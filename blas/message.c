@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "runtime/base/signal_guard.h"
+
 #define LINE_BYTES 1024 /* under PIPE_BUF, up to which a write to a pipe is atomic */
 
 void hx__blas_message(const char *level, const char *format, ...) {
@@ -19,6 +21,9 @@ void hx__blas_message(const char *level, const char *format, ...) {
   va_end(arguments);
   if (wanted > 0) length += wanted < room ? wanted : room - 1;
   line[length++] = '\n';
-  while (write(STDERR_FILENO, line, (size_t)length) < 0 && errno == EINTR) continue;
+  const hx__signal_guard guard = hx__signal_guard_begin();
+  ssize_t written;
+  while ((written = write(STDERR_FILENO, line, (size_t)length)) < 0 && errno == EINTR) continue;
+  hx__signal_guard_end(&guard, written < 0);
   errno = saved_errno;
 }

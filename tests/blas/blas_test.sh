@@ -133,6 +133,14 @@ one HX_SPLIT=half HX_LOG=info
 says 'a wrong setting of hx' 'warning: every BLAS call is forwarded: HX_SPLIT=half'
 one HX_OFFLOAD=disabled HX_SPLIT=0.5 HX_LOG=info
 if grep "$by_hx" calls; then fail 'HX_OFFLOAD=disabled'; fi
+# A message to a pipe without a reader does not end the program.
+{
+  status=0
+  sleep 1
+  env "LD_LIBRARY_PATH=$scratch/alternative:$hx" HX_LOG=info "$testers/xblat1s" 2>&1 >log || status=$?
+  echo $status >status
+} | true
+if [ "$(cat status)" = 0 ]; then pass; else fail "without a reader of its messages xblat1s ends with $(cat status)"; fi
 one
 if [ -s calls ]; then fail "it prints without being asked: $(head -n 3 calls)"; fi
 
