@@ -2,7 +2,12 @@
  * Results as numbers of type double, and what can be computed from them. */
 #include <math.h>
 
+#include "runtime/base/fpenv.h"
 #include "runtime/base/operations.h"
+
+/* The compiler may move arithmetic across a change of the floating-point state, but not across this if it depends on
+ * the variable. */
+#define ORDERED(variable) __asm__ volatile("" : "+m"(variable))
 
 /* Which member of hx_value a result is in. */
 typedef enum member { NONE, OF_F32, OF_I32, OF_U32, OF_I64, OF_U64 } member;
@@ -15,7 +20,7 @@ static member member_of(hx_op op, hx_type type) {
   return (op == HX_MIN || op == HX_MAX ? element : sum)[type];
 }
 
-double hx_value_as_double(hx_op op, hx_type type, hx_value v) {
+static double as_double(hx_op op, hx_type type, hx_value v) {
   switch (member_of(op, type)) {
     case OF_F32:
       return (double)v.f32;
@@ -33,12 +38,12 @@ double hx_value_as_double(hx_op op, hx_type type, hx_value v) {
   return NAN;
 }
 
-double hx_mean(hx_type type, hx_value sum, size_t n) {
-  return n ? hx_value_as_double(HX_SUM, type, sum) / (double)n : NAN;
+static double mean_of(hx_type type, hx_value sum, size_t n) {
+  return n ? as_double(HX_SUM, type, sum) / (double)n : NAN;
 }
 
-double hx_variance(hx_type type, hx_value sum, hx_value sum_squares, size_t n) {
-  const double mean = hx_mean(type, sum, n), mean_square = hx_mean(type, sum_squares, n);
+static double variance_of(hx_type type, hx_value sum, hx_value sum_squares, size_t n) {
+  const double mean = mean_of(type, sum, n), mean_square = mean_of(type, sum_squares, n);
   if (isnan(mean) || isnan(mean_square)) return NAN;
   if (type == HX_F32) return fmax(mean_square - mean * mean, 0.0);
   /* n sum_squares - sum^2 is exact in 128 bits. */
@@ -47,6 +52,41 @@ double hx_variance(hx_type type, hx_value sum, hx_value sum_squares, size_t n) {
   return squares > square ? (double)(squares - square) / (double)n / (double)n : 0.0;
 }
 
+double hx_value_as_double(hx_op op, hx_type type, hx_value v) {
+  const hx__fpenv state = hx__fpenv_enter();
+  ORDERED(v);
+  double result = as_double(op, type, v);
+  ORDERED(result);
+  hx__fpenv_leave(state);
+  return result;
+}
+
+double hx_mean(hx_type type, hx_value sum, size_t n) {
+  const hx__fpenv state = hx__fpenv_enter();
+  ORDERED(sum);
+  ORDERED(n);
+  double result = mean_of(type, sum, n);
+  ORDERED(result);
+  hx__fpenv_leave(state);
+  return result;
+}
+
+double hx_variance(hx_type type, hx_value sum, hx_value sum_squares, size_t n) {
+  const hx__fpenv state = hx__fpenv_enter();
+  ORDERED(sum);
+  ORDERED(sum_squares);
+  ORDERED(n);
+  double result = variance_of(type, sum, sum_squares, n);
+  ORDERED(result);
+  hx__fpenv_leave(state);
+  return result;
+}
+
 double hx_norm(hx_type type, hx_value sum_squares) {
-  return sqrt(hx_value_as_double(HX_SUM_SQUARES, type, sum_squares));
+  const hx__fpenv state = hx__fpenv_enter();
+  ORDERED(sum_squares);
+  double result = sqrt(as_double(HX_SUM_SQUARES, type, sum_squares));
+  ORDERED(result);
+  hx__fpenv_leave(state);
+  return result;
 }
