@@ -112,9 +112,8 @@ typedef struct hx__resident_output {
 
 /* Which threads copy between the caller's memory and staging buffers (copy_pool.h). */
 typedef enum hx__copy_threads {
-  HX__COPY_BY_WORKER,    /* the device's worker alone, because the CPU computes, too */
-  HX__COPY_BY_COPY_POOL, /* the copy pool, whose threads sleep between copies */
-  HX__COPY_BY_CPU_POOL /* the CPU's thread pool while it spins, else the copy pool: the device leaves the cores free */
+  HX__COPY_BY_WORKER,   /* the device's worker alone, because the CPU computes, too */
+  HX__COPY_BY_COPY_POOL /* the copy pool, whose threads sleep between copies */
 } hx__copy_threads;
 
 /* One call's work as a stream sees it. */

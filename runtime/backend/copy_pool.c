@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The copy pool: one for the process, started at its first use, asleep between uses. A caller that finds it in use
- * copies alone. OpenMP's threads spin for a while after a parallel region; if that leaves the copy pool too few cores,
- * they do the job instead, and continue to spin as long as jobs follow each other closely. */
+ * copies alone. */
 #include "runtime/backend/copy_pool.h"
 
 #include <pthread.h>
@@ -10,7 +9,6 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "runtime/backend/cpu/cpu_backend.h"
 #include "runtime/base/thread.h"
 #include "runtime/topo/topo.h"
 
@@ -81,10 +79,7 @@ void hx__copy_pool_run(hx__copy_threads copy_threads, void (*part)(void *arg, si
   /* Threads started by a thread with idle priority would inherit that priority. */
   const bool alone =
       parts < 2 || copy_threads == HX__COPY_BY_WORKER || hx__in_forked_child() || hx__thread_has_idle_priority();
-  const unsigned spinning = alone || copy_threads != HX__COPY_BY_CPU_POOL ? 0 : hx__cpu_pool_spinning();
-  if (spinning && spinning + threads_wanted(parts) > hx__topo_get()->cores) {
-    hx__cpu_pool_rerun(spinning, run_parts, &j);
-  } else if (alone || pthread_mutex_trylock(&owner_lock) != 0) {
+  if (alone || pthread_mutex_trylock(&owner_lock) != 0) {
     run_parts(&j);
   } else {
     run_with_pool(&j);

@@ -52,12 +52,6 @@ static void set_link_times(hx__device_job *job) {
   job->device.shared_ns = is_there ? 0.0 : (double)d->link_ns * (double)elements * sizeof(float);
 }
 
-/* Threads that spin take power from a GPU beside them, and cores from a device that is a CPU. */
-static hx__copy_threads copiers_for(const hx__plan *plan, const hx__device *d) {
-  if (plan->cpu_works) return HX__COPY_BY_WORKER;
-  return hx__device_copies_over_link(d) ? HX__COPY_BY_CPU_POOL : HX__COPY_BY_COPY_POOL;
-}
-
 /* How long a chunk may take. INFINITY: without limit. 0: the limit follows from the device's rate. */
 static double timeout_of(const hx__config *config, const hx__device *d) {
   if (config->timeout_ms == HX__TIMEOUT_OFF) return INFINITY;
@@ -74,7 +68,7 @@ bool hx__device_job_init(hx__run_state *run, const hx__plan_device *planned, hx_
   *job = (hx__device_job){.run = run, .entry = entry, .index = planned->entry, .request = run->cpu.request};
   job->call_limit_ns = hx__call_limit_ns(config, entry->device);
   job->request.arrays = arrays;
-  job->request.copy_threads = copiers_for(plan, entry->device);
+  job->request.copy_threads = plan->cpu_works ? HX__COPY_BY_WORKER : HX__COPY_BY_COPY_POOL;
   job->request.upcoming = !plan->policy        ? planned->fixed
                           : plan->devices == 1 ? (hx__chunk){0, run->work->slices}
                                                : (hx__chunk){0, 0};

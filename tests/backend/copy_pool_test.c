@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which threads copy for a discrete GPU: the copy pool, OpenMP threads that are spinning anyway, or the caller alone.
- * Every part is copied once, and the environment variables about spinning are read the way libgomp reads them. */
+ * Which threads copy for a device: the copy pool or the caller alone, never OpenMP's. Every part is copied once, also
+ * by several callers at once. The environment variables about spinning are read the way libgomp reads them. */
 #define _GNU_SOURCE
 #include <omp.h>
 #include <sys/wait.h>
@@ -8,7 +8,6 @@
 #include "runtime/backend/cpu/cpu_backend.h"
 #include "runtime/backend/copy_pool.h"
 #include "runtime/base/environment.h"
-#include "runtime/topo/topo.h"
 #include "tests/check.h"
 
 enum { PARTS = 1000 };
@@ -24,14 +23,7 @@ static void count_part(void *arg, size_t index) {
   if (omp_get_level() > 0) atomic_fetch_add(&t->of_openmp, 1);
 }
 
-/* Each thread works this long; for less work the caller would not wait for the pool. */
-#define WORK_S 1e-4
-static void be_busy(void *arg) {
-  const double till = seconds_now() + WORK_S;
-  (void)arg;
-  while (seconds_now() < till) {
-  }
-}
+static void be_idle(void *arg) { (void)arg; }
 
 /* How many parts an OpenMP region has copied; -1 if some part was not copied exactly once. */
 static int parts_by_region(hx__copy_threads threads, size_t parts) {
@@ -43,54 +35,25 @@ static int parts_by_region(hx__copy_threads threads, size_t parts) {
   return (int)t.of_openmp;
 }
 
-/* Returns whether every thread had a core at the same time; if not, another program uses one. */
-static bool after_a_region(unsigned threads) {
-  hx__cpu_pool_run(threads, be_busy, NULL); /* libgomp starts the threads first */
-  const double start = seconds_now();
-  hx__cpu_pool_run(threads, be_busy, NULL);
-  return seconds_now() - start < 1.5 * WORK_S;
-}
-
 static void whose_turn(void) {
-  const unsigned all = (unsigned)omp_get_max_threads();
-  const bool fits = all > 1 && all <= (unsigned)omp_get_num_procs() && hx__topo_get()->cores <= all;
-  const bool whole = fits && !hx__environment_omp_sleeps();
-  const double till = seconds_now() + 20;
-  CHECK(parts_by_region(HX__COPY_BY_CPU_POOL, PARTS) == 0, "OpenMP threads copied before there was a thread pool");
-  unsigned by_pool = 0, quiet = 0, jobs = 0;
-  for (; jobs < 100 || (whole && !by_pool && seconds_now() < till); jobs++) { /* other processes may use the cores */
-    quiet += after_a_region(all);
-    const int region = parts_by_region(HX__COPY_BY_CPU_POOL, PARTS);
-    CHECK(region == 0 || region == PARTS, "OpenMP threads copied only %d of the parts", region);
-    by_pool += region == PARTS;
-    CHECK(parts_by_region(HX__COPY_BY_CPU_POOL, 1) == 0, "OpenMP threads copied a single part");
+  for (unsigned jobs = 0; jobs < 100; jobs++) {
+    hx__cpu_pool_run((unsigned)omp_get_max_threads(), be_idle, NULL); /* whose threads spin afterwards */
     CHECK(parts_by_region(HX__COPY_BY_COPY_POOL, PARTS) == 0, "OpenMP threads did the copy pool's work");
+    CHECK(parts_by_region(HX__COPY_BY_COPY_POOL, 1) == 0, "OpenMP threads copied a single part");
     CHECK(parts_by_region(HX__COPY_BY_WORKER, PARTS) == 0, "OpenMP threads did the caller's work");
-  }
-  printf("  %u of %u jobs by a pool that spins; before %u of them it had all cores\n", by_pool, jobs, quiet);
-  if (whole && quiet < jobs / 2)
-    printf("copy_pool_test: other programs have the cores: whether the pool spins there is not tested\n");
-  else
-    CHECK(whole ? by_pool > 0 : by_pool == 0, "%u jobs by a pool of %u", by_pool, all);
-  if (all > 2) {
-    after_a_region(2);
-    CHECK(parts_by_region(HX__COPY_BY_CPU_POOL, PARTS) == 0, "OpenMP threads copied after a region of two");
   }
 }
 
 static void inside_a_region(void) {
-  const unsigned all = (unsigned)omp_get_max_threads();
   for (int levels = 1; levels <= 2; levels++) {
     omp_set_max_active_levels(levels);
-    after_a_region(all);
     _Atomic int wrong = 0;
 #pragma omp parallel num_threads(2)
     {
       static _Thread_local tally t;
       memset(&t, 0, sizeof t);
-      hx__copy_pool_run(HX__COPY_BY_CPU_POOL, count_part, &t, PARTS);
+      hx__copy_pool_run(HX__COPY_BY_COPY_POOL, count_part, &t, PARTS);
       for (size_t i = 0; i < PARTS; i++) wrong += t.done[i] != 1;
-      if (omp_get_thread_num() == 0) wrong += hx__cpu_pool_spinning() != 0;
     }
     CHECK(wrong == 0, "%d levels inside a region: parts were copied wrongly", levels);
   }
@@ -98,9 +61,8 @@ static void inside_a_region(void) {
 }
 
 static void after_fork(void) {
-  after_a_region((unsigned)omp_get_max_threads());
   const pid_t child = fork();
-  if (child == 0) _exit(parts_by_region(HX__COPY_BY_CPU_POOL, PARTS) == 0 ? 0 : 1);
+  if (child == 0) _exit(parts_by_region(HX__COPY_BY_COPY_POOL, PARTS) == 0 ? 0 : 1);
   int status = -1;
   waitpid(child, &status, 0);
   CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0, "the forked child's status is %d", status);

@@ -47,14 +47,6 @@ int main(void) {
   hx__wait_policy_state(&p, now + 20 * US, MS);
   CHECK(!p.finds_asleep, "threads sleep 20 us after their region");
 
-  p = (hx__wait_policy){0};
-  CHECK(hx__wait_policy_spinning(&p, now) == 0, "threads spin without a thread pool");
-  p = policy_after_first_region();
-  CHECK(hx__wait_policy_spinning(&p, now + 2 * MS) == 2, "two threads do not spin 2 ms after their region");
-  CHECK(hx__wait_policy_spinning(&p, now + 4 * MS) == 0, "threads count as spinning 4 ms after the region");
-  do_region(&p, 10 * US, 20 * MS);
-  CHECK(hx__wait_policy_spinning(&p, now) == 0, "threads without cores count as spinning");
-
   p = policy_after_first_region();
   for (int i = 0; i < 1000; i++) do_region(&p, 5 * US, 1 * US);
   CHECK(crowded_ns(&p) == 0, "crowded on a quiet machine");

@@ -42,13 +42,6 @@ unsigned hx__cpu_pool_thread(void);
 void hx__cpu_pool_learn_parts(uint64_t from_ns, uint64_t first_ns, uint64_t last_ns);
 bool hx__cpu_pool_is_uneven(void);
 
-/* The number of threads of the calling thread's last region, if they still spin and are OpenMP's usual number. 0: they
- * sleep, there are none, a pool of this process is working, or other programs use the cores. */
-unsigned hx__cpu_pool_spinning(void);
-/* Runs body on those spinning threads without counting them as used, so that other callers get as many threads as
- * before. */
-void hx__cpu_pool_rerun(unsigned threads, void (*body)(void *arg), void *arg);
-
 /* The CPU's device. Does not read the topology, which a small call never needs. */
 void hx__cpu_device(hx__device **device);
 /* The same after reading the topology, for its name. */

@@ -120,14 +120,6 @@ void hx__cpu_pool_learn_parts(uint64_t from_ns, uint64_t first_ns, uint64_t last
 
 bool hx__cpu_pool_is_uneven(void) { return hx__wait_policy_is_uneven(&wait_policy, hx__now_ns()); }
 
-unsigned hx__cpu_pool_spinning(void) {
-  if (atomic_load_explicit(&busy_threads, memory_order_relaxed) || omp_get_level() > 0) return 0;
-  const unsigned threads = hx__wait_policy_spinning(&wait_policy, hx__now_ns());
-  /* libgomp ends threads that the next region does not use, and lets threads sleep if they outnumber the processors. */
-  const bool usual_team = threads && threads == (unsigned)omp_get_max_threads();
-  return usual_team && threads <= (unsigned)omp_get_num_procs() && !hx__environment_omp_sleeps() ? threads : 0;
-}
-
 /* The team of a region in which `threads` work. libgomp ends the threads of a pool that a smaller team does not need,
  * and the next larger one, of hx or of the program's own loops, waits until they are started again: hundreds of
  * microseconds on many cores, while idle threads that spin to the end of the region cost one or two. So a team has the
@@ -159,15 +151,9 @@ static void run_parallel(unsigned threads, unsigned team, void (*body)(void *arg
   }
   const uint64_t end_ns = hx__now_ns();
   hx__wait_policy_learn(&wait_policy, team_size < threads ? team_size : threads, own_ns, end_ns - from_ns, end_ns);
-  wait_policy.threads = team_size;
-  if (omp_get_level() > 0) wait_policy.threads = 0; /* a nested pool ends with its region */
 }
 
 unsigned hx__cpu_pool_thread(void) { return (unsigned)omp_get_thread_num(); }
-
-void hx__cpu_pool_rerun(unsigned threads, void (*body)(void *arg), void *arg) {
-  run_parallel(threads, threads, body, arg);
-}
 
 static void run_team(unsigned threads, unsigned wanted_team, void (*body)(void *arg), void *arg) {
   const unsigned team = wanted_team > 1 ? hx__cpu_startable(wanted_team) : 1;

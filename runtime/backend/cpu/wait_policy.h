@@ -14,7 +14,6 @@
 #define HX__CREDIT_NS 10000000       /* largest balance of saved time: forgives one wait for a core taken briefly */
 #define HX__BACKOFF_WAITS 8          /* the pool is not used for this many times the time that was lost */
 #define HX__MOST_BACKOFF_NS 64000000 /* nor for longer than this */
-#define HX__SPINS_NS 3000000u        /* about how long libgomp's threads spin on cores that other programs want */
 #define HX__UNEVEN_PART 5u           /* Parts are uneven if they end further apart than this part of the region. */
 #define HX__UNEVEN_REGIONS 2u        /* in a row, after which short products are cut into blocks, */
 #define HX__UNEVEN_NS 20000000u      /* for so long */
@@ -25,7 +24,6 @@ typedef struct hx__wait_policy {
   uint64_t crowded_ns; /* the pool is not used before this time */
   int64_t saved_ns;    /* balance of time saved by the pool and time spent waiting for it */
   uint64_t ended_ns;   /* end of the last region */
-  unsigned threads;    /* and its number of threads */
   uint64_t uneven_ns;  /* before this time, equal parts take the threads different times */
   unsigned uneven;     /* how many of the last regions with equal parts did */
   bool has_run;        /* libgomp has started its threads: the first region does not count */
@@ -47,7 +45,6 @@ static inline hx__pool_state hx__wait_policy_state(hx__wait_policy *p, uint64_t 
 static inline void hx__wait_policy_learn(hx__wait_policy *p, unsigned threads, uint64_t own_ns, uint64_t all_ns,
                                          uint64_t end_ns) {
   p->called_ns = p->ended_ns = end_ns;
-  p->threads = threads;
   p->last_was_long = all_ns >= HX__LASTS_NS;
   if (!p->has_run) {
     p->has_run = true;
@@ -74,11 +71,6 @@ static inline void hx__wait_policy_learn_parts(hx__wait_policy *p, uint64_t from
 
 static inline bool hx__wait_policy_is_uneven(const hx__wait_policy *p, uint64_t now_ns) {
   return now_ns < p->uneven_ns;
-}
-
-/* The number of threads that still spin and could start at once. 0: none, or other programs use their cores. */
-static inline unsigned hx__wait_policy_spinning(const hx__wait_policy *p, uint64_t now_ns) {
-  return p->threads && now_ns - p->ended_ns < HX__SPINS_NS && now_ns >= p->crowded_ns ? p->threads : 0;
 }
 
 #endif
