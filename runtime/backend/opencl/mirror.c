@@ -111,11 +111,13 @@ static hx__outcome complete(hx__cl_stream *stream, hx__cl_operand *o, size_t at,
   return outcome;
 }
 
-/* Whether a rectangle can be copied to the mirror, which is exactly this array, without gaps between rows: one driver
- * refuses rectangles whose last row, with its gap, would end beyond the buffer. */
+/* Whether rectangles can be copied to the mirror: it has nothing that was copied otherwise, and is exactly this array,
+ * without gaps between rows: one driver refuses rectangles whose last row, with its gap, would end beyond the buffer.
+ */
 static bool takes_rectangles(const hx__cl_operand *o) {
   const hx__array *const a = o->array;
-  return a->ld == a->cols && o->mirror->first == (uintptr_t)a->p && o->mirror->bytes == a->rows * a->ld * 4;
+  return o->mirror->filled == 0 && a->ld == a->cols && o->mirror->first == (uintptr_t)a->p &&
+         o->mirror->bytes == a->rows * a->ld * 4;
 }
 
 static hx__outcome upload_columns(hx__cl_stream *stream, const hx__cl_operand *o, size_t first, size_t end) {
@@ -123,6 +125,11 @@ static hx__outcome upload_columns(hx__cl_stream *stream, const hx__cl_operand *o
   if (first >= end) return HX__DONE;
   return hx__cl_upload_rows(stream, o, (hx__cl_region){0, rows, first, end - first}, mem_of(o->mirror), first * 4,
                             pitch);
+}
+
+/* Whether rectangles have filled these columns of a mirror of this run, all rows of them. */
+static bool has_columns(const hx__cl_operand *o, size_t first, size_t end) {
+  return o->of_run && o->region.cols && o->region.col <= first && end <= o->region.col + o->region.cols;
 }
 
 /* Completes columns of a mirror that is filled by columns alone. The chunks of a run follow one another, so the columns
@@ -144,6 +151,7 @@ hx__outcome hx__cl_view_mirror(hx__cl_stream *stream, hx__cl_operand *o, hx__cl_
   const size_t base = (uintptr_t)a->p - o->mirror->first, first = base + (r.row * a->ld + r.col) * 4;
   const size_t row = r.cols * 4, pitch = a->ld * 4;
   *v = (hx__cl_view){.mode = HX__MEMORY_COPY, .mem = mem_of(o->mirror), .first = first / 4, .ld = a->ld};
+  if (has_columns(o, r.col, r.col + r.cols)) return HX__DONE;
   if (o->of_run && r.rows == a->rows && r.cols < a->cols && r.rows > 1 && takes_rectangles(o))
     return complete_columns(stream, o, r.col, r.col + r.cols);
   /* If the gaps between rows are longer than the rows, each row is completed separately. */
@@ -154,7 +162,7 @@ hx__outcome hx__cl_view_mirror(hx__cl_stream *stream, hx__cl_operand *o, hx__cl_
 }
 
 bool hx__cl_operand_arrives_in_parts(const hx__cl_operand *o) {
-  return o->mirror && o->mirror->filled == 0 && o->region.cols == 0 && takes_rectangles(o);
+  return o->mirror && o->region.cols == 0 && takes_rectangles(o);
 }
 
 hx__outcome hx__cl_view_part(hx__cl_stream *stream, hx__cl_operand *o, hx__cl_region r, hx__cl_view *v) {
