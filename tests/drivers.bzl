@@ -85,7 +85,7 @@ _OTHERS = [
     ("resident_map_test", "pocl", ["pocl", "hostptr"]),
     ("resident_map_test", "rusticl", ["rusticl", "copy", "60"]),
     ("upload_parts_test", "pocl", ["pocl"]),
-    ("upload_parts_test", "pocl", ["pocl", "64x64x16"]),
+    ("upload_parts_test", "pocl", ["pocl", "64x128x16"]),
     ("single_launch_test", "pocl", ["pocl"]),
     ("busy_build_test", "pocl", ["pocl"]),
     ("exit_time_test", "pocl", ["pocl"]),

@@ -30,8 +30,9 @@
 #define MARGIN 2.0              /* A chunk is halved at the end of a run if that saves this many launches. */
 #define LEAST_LAST (1.0 / 32.0) /* of the run: the last chunk of a device alone */
 #define LAUNCHES_LAST 19.0      /* the least time of that chunk, in launches */
-/* The most of a chunk whose results cross a link: this part of the run, or slices that take so long, if those are more;
- * a chunk costs the host 0.1 ms. docs/measurements/link-chunks.tsv has both values beside others. */
+/* The most of a chunk whose results cross a link: this part of the run, or slices that take so long or as long as
+ * LAUNCHES launches, if those are more; a chunk costs the host 0.1 ms. docs/measurements/link-chunks.tsv has both
+ * values beside others. */
 #define LINK_PART (1.0 / 6.0)
 #define LINK_NS 1e6
 /* A launch has to gain this part of its own time, and this part of the run. Less is noise. */
@@ -64,7 +65,7 @@ static double part_of_fair_share(const hx__view *v, double fair, double phi, dou
  * cross, and no result while the first chunk is computed, so chunks are short from the first one on. But the first one
  * is computed while the operand that every chunk needs arrives in parts, and should take as long as that. */
 static double most_over_link(const hx__view *v) {
-  const double even = fmax((double)v->total * LINK_PART, LINK_NS * v->rate);
+  const double even = fmax((double)v->total * LINK_PART, fmax(LINK_NS, LAUNCHES * v->launch_ns) * v->rate);
   return v->taken ? even : fmax(even, v->shared_ns * v->rate);
 }
 

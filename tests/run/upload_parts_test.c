@@ -37,6 +37,7 @@ static const shape by_columns[] = {
     {2299, 140, 650, 0, true, false, 1.25f, 0, -1, false, 0},
     {130, 2100, 700, 6, false, false, 1, 0, -1, true, 0}, /* with gaps, row by row */
     {140, 2200, 1300, 0, true, false, 1, 0, 0.5f, true, 0},
+    {2, 6000000, 4, 0, false, false, 1, 0, -1, false, 0}, /* rows longer than half of the staging ring */
 };
 
 static hx_context *hx, *cpu; /* cpu: for the values to compare with */

@@ -54,7 +54,8 @@ static void check_link(void) {
   uint64_t random = 9;
   double worst = 0.0;
   for (int i = 0; i < 30000; i++) {
-    hx__view v = {.total = 1 + (size_t)random_over_decades(&random, 1.0, 1e5), .grain = 64, .launch_ns = 1e4};
+    hx__view v = {.total = 1 + (size_t)random_over_decades(&random, 1.0, 1e5), .grain = 64};
+    v.launch_ns = random_over_decades(&random, 1e3, 1e7);
     v.left = v.total;
     v.most = v.grain + v.total / 3 + (size_t)random_over_decades(&random, 1.0, 1e6);
     v.shared_ns = random_over_decades(&random, 1.0, 1e7);

@@ -191,6 +191,9 @@ static hx__outcome copy_rows(hx__cl_stream *stream, const hx__cl_block *block, m
       const size_t rows = (reach - r.bytes) / r.pitch + 1;
       if (rows < r.rows) part.rows = rows;
     }
+    /* A half of the ring holds whole rows of a rectangle; a longer row goes by itself. */
+    if (!direct && r.bytes > hx__cl_stage_bytes(stream->device))
+      part = (move){part.from, 1, part.bytes, part.bytes, part.to, part.at, part.bytes};
     outcome = (direct ? copy_pinned : copy_by_ring)(stream, part);
     if (reach < r.bytes && outcome == HX__DONE) {
       const size_t rest = r.bytes - reach;
