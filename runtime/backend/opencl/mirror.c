@@ -154,8 +154,10 @@ hx__outcome hx__cl_view_mirror(hx__cl_stream *stream, hx__cl_operand *o, hx__cl_
   if (has_columns(o, r.col, r.col + r.cols)) return HX__DONE;
   if (o->of_run && r.rows == a->rows && r.cols < a->cols && r.rows > 1 && takes_rectangles(o))
     return complete_columns(stream, o, r.col, r.col + r.cols);
-  /* If the gaps between rows are longer than the rows, each row is completed separately. */
-  if (r.rows <= 1 || pitch - row <= row) return complete(stream, o, first, r.rows ? (r.rows - 1) * pitch + row : 0);
+  /* If the gaps between rows are longer than the rows, and may contain whole blocks, each row is completed separately.
+   */
+  if (r.rows <= 1 || pitch - row <= row || pitch - row < HX__MIRROR_BLOCK)
+    return complete(stream, o, first, r.rows ? (r.rows - 1) * pitch + row : 0);
   hx__outcome outcome = HX__DONE;
   for (size_t i = 0; i < r.rows && outcome == HX__DONE; i++) outcome = complete(stream, o, first + i * pitch, row);
   return outcome;
