@@ -53,7 +53,7 @@ typedef struct hx__device_run {
   double last_end_ns;        /* when the last chunk ended */
   hx__observation unlearned; /* of a chunk whose end becomes known only with that of the next chunk */
   double store_ns;           /* to store the results of a slice while the device computes; 0: not known, or it cannot */
-  bool by_link;              /* Results cross a link while the device computes. */
+  bool by_link;              /* Results cross a link while the device computes other chunks. */
   double shared_ns;          /* until the operand that every chunk needs has crossed the link */
 
   /* Changed by the worker under the run's lock. */

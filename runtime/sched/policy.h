@@ -21,7 +21,7 @@ typedef struct hx__view {
   double ready_ns;    /* from now until its next chunk, if launched now, would begin to compute */
   double launch_ns;   /* the cost of one more launch, which is less if it is queued behind another */
   double store_ns;    /* to store the results of a slice while the device computes; 0: not known, or it cannot */
-  bool by_link;       /* results, and perhaps operands, cross a link while the device computes other chunks */
+  bool by_link;       /* results cross a link while the device computes other chunks */
   double shared_ns;   /* until the operand that every chunk needs has crossed the link */
   unsigned devices;   /* in the run */
   unsigned launches;  /* of this device in this run so far */
@@ -41,7 +41,8 @@ size_t hx__policy_dynamic(const hx__view *view);
 size_t hx__policy_guided(const hx__view *view);
 size_t hx__policy_adaptive(const hx__view *view);
 
-/* For a device that computes all that is left: the largest chunk that is allowed, and smaller ones at the end. */
+/* For a device that computes all that is left: the largest chunk that is allowed, and shorter ones at the end, or from
+ * the beginning if results cross a link. */
 size_t hx__policy_alone(const hx__view *view);
 
 /* n rounded up to the device's grain, and at most view->most and what is left. */

@@ -29,14 +29,15 @@ static const shape shapes[] = {
     {1100, 1088, 4000, 0, false, false, 1, 0, 1, true, HX_RESIDENT},
 };
 
-/* Chunks are columns of an operand as it is stored, of which the next are uploaded while one is computed. */
+/* Chunks are columns of an operand as it is stored, of which the next are uploaded while one is computed. The first
+ * product may be one chunk: from it hx learns how long storing C takes, by which the others are cut. */
 static const shape by_columns[] = {
     {130, 2100, 700, 0, false, false, 1, 0, -1, true, 0},
     {130, 2100, 701, 0, false, false, 1, 0.5f, -1, false, 0},
     {2300, 140, 650, 0, true, false, 1, 0, -1, true, 0}, /* of A, which is transposed */
     {2299, 140, 650, 0, true, false, 1.25f, 0, -1, false, 0},
     {130, 2100, 700, 6, false, false, 1, 0, -1, true, 0}, /* with gaps, row by row */
-    {140, 2200, 1300, 0, true, false, 1, 0, 0.5f, true, 0},
+    {140, 2200, 1300, 0, true, false, 1, 0, -1, true, 0},
     {2, 6000000, 4, 0, false, false, 1, 0, -1, false, 0}, /* rows longer than half of the staging ring */
 };
 
@@ -105,9 +106,6 @@ int main(int argc, char **argv) {
   for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) multiply(&shapes[i], seed + 3 * i);
   hx_close(hx);
   s.devices = devices + strlen("cpu,"); /* if the CPU worked, too, nothing would be uploaded ahead */
-  s.schedule = "dynamic";
-  s.chunk = "300";
-  s.min_offload = "0";
   hx = open_or_exit(&s);
   CHECK_OK(hx_ready(hx));
   for (size_t i = 0; i < sizeof by_columns / sizeof by_columns[0]; i++) multiply(&by_columns[i], seed + 3 * i);

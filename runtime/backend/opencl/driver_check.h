@@ -24,9 +24,9 @@ size_t hx__driver_list(const char *root, hx__vendor *vendors, size_t max);
 /* Writes text that identifies the library's file, as part of a key: it changes whenever the file does. Returns the
  * length in bytes. */
 size_t hx__driver_file_identity(const char *library, char *text, size_t bytes);
-/* Tries a library in a process of its own and writes its fault, or "". *by_driver: false if a signal ended that process
- * that a driver's fault does not raise, such as SIGTERM or SIGXCPU: the fault says nothing about other processes.
- * Returns false, with errno set, if that process could not be started. */
+/* Tries a library in a process of its own and writes its fault, or "". *by_driver: false if that
+ * process was ended by a signal from outside, such as SIGTERM or SIGXCPU, so that its end says nothing about the
+ * driver. Returns false, with errno set, if that process could not be started. */
 bool hx__driver_check_run(const char *library, char fault[HX__DRIVER_FAULT_TEXT], bool *by_driver);
 
 /* Tries every driver whose verdict is not cached. If a driver is bad, the entry points (entries.h) from now on call the

@@ -102,9 +102,8 @@ static int write_program(void) {
   return -1;
 }
 
-/* Others come from outside: somebody ends all processes of a job, memory is short, or a limit of the program is
- * reached.
- */
+/* Other signals come from outside: a job is ended with all its processes, memory is short, or the program has reached
+ * one of its limits. */
 static bool is_raised_by_faults(int signal) {
   return signal == SIGSEGV || signal == SIGBUS || signal == SIGILL || signal == SIGFPE || signal == SIGABRT ||
          signal == SIGTRAP || signal == SIGSYS;
