@@ -124,11 +124,11 @@ typedef struct hx__cpu_kernels {
    * large for the caches. */
   void (*store)(const float *t, size_t ldt, size_t m, size_t n, float *c, size_t ldc, float beta, bool distant);
 
-  /* Computes an expression of n elements of each row: out[r * ld_out + i] = f(inputs[0][r * ld[0] + i], ...).
-   * parameters: their bits. out may be an input, but not overlap one otherwise. past_caches: it is faster to store out
-   * in memory at once. Needs 38 KiB of stack. */
+  /* Computes an expression of n elements of each row: outputs[0][r * ld_out + i] = f(inputs[0][r * ld[0] + i], ...).
+   * parameters: their bits. An output may be an input, but not overlap one otherwise, nor another output. past_caches:
+   * it is faster to store outputs in memory at once. Needs 38 KiB of stack. */
   void (*evaluate)(const hx__expr_code *code, const void *const *inputs, const uint32_t *parameters, hx__expr_rows rows,
-                   bool past_caches, void *out);
+                   bool past_caches, void *const *outputs);
 } hx__cpu_kernels;
 
 /* Whether loops over memory should prefetch. The reductions are faster if they do on AMD's cores (Zen 4), and equally

@@ -3,33 +3,21 @@
  * temporaries first, so that few values wait, and the one that it takes from the accumulator last. A value stays in the
  * accumulator if its only use is the next operation; otherwise it is also saved to a temporary, which is free again
  * after its last use. */
-#include "cpu/cpu.h"
+#include "cpu/expr_coder.h"
 
 #include <string.h>
 
-#define NONE UINT16_MAX
+#include "cpu/cpu.h"
+
 #define TEXT_OF(x) #x
 #define AS_TEXT(x) TEXT_OF(x)
-
-typedef struct coder {
-  const hx__expr *e;
-  hx__expr_code *code;
-  unsigned accumulator;            /* the value in it */
-  uint16_t order[HX__EXPR_VALUES]; /* the operations as they are computed */
-  uint16_t place[HX__EXPR_VALUES]; /* of an operation in that order */
-  unsigned operations;
-  uint16_t uses[HX__EXPR_VALUES];     /* that are left */
-  bool is_mask[HX__EXPR_VALUES];      /* all ones or 0, where the value is 1 or 0 */
-  bool joined[HX__EXPR_VALUES];       /* a product or comparison that is computed by the operation that uses it */
-  uint8_t temporary[HX__EXPR_VALUES]; /* where a value has been saved */
-  bool taken[HX__EXPR_GROUPS];
-  const char *exceeded; /* the first limit that was; NULL: none */
-} coder;
 
 static const hx__expr_operand no_operand = {.place = HX__PLACE_NONE},
                               first_index = {.place = HX__PLACE_ROW, .index = HX__EXPR_FIRST_INDEX};
 
-static bool is_leaf(const coder *c, unsigned v) { return c->e->value[v].op < HX__EXPR_INDEX; }
+static hx__expr_operand output_operand(unsigned o) {
+  return (hx__expr_operand){.place = HX__PLACE_OUTPUT, .index = (uint8_t)o};
+}
 
 static hx__expr_operand operand_of(const coder *c, unsigned v) {
   const hx__expr_value *const value = &c->e->value[v];
@@ -38,7 +26,7 @@ static hx__expr_operand operand_of(const coder *c, unsigned v) {
                                   [HX__EXPR_ROW] = HX__PLACE_ROW,
                                   [HX__EXPR_ROW_NUMBER] = HX__PLACE_ROW,
                                   [HX__EXPR_PARAMETER] = HX__PLACE_PARAMETER};
-  if (is_leaf(c, v))
+  if (hx__expr_is_leaf(c, v) && !c->copied[v])
     return (hx__expr_operand){.place = place[value->op], .index = (uint8_t)value->arg[0], .bits = value->bits};
   return (hx__expr_operand){.place = HX__PLACE_TEMPORARY, .index = c->temporary[v]};
 }
@@ -122,7 +110,8 @@ static void code_product_and_sum(coder *c, unsigned a, unsigned b, unsigned adde
 
 /* Counts a use of a value. */
 static void use(coder *c, unsigned v) {
-  if (--c->uses[v] == 0 && !is_leaf(c, v) && c->temporary[v] < HX__EXPR_GROUPS) c->taken[c->temporary[v]] = false;
+  if (--c->uses[v] == 0 && !hx__expr_is_leaf(c, v) && c->temporary[v] < HX__EXPR_GROUPS)
+    c->taken[c->temporary[v]] = false;
 }
 
 static void save(coder *c, unsigned v) {
@@ -143,83 +132,6 @@ static unsigned next_operation(const coder *c, unsigned v) {
   unsigned place = c->place[v] + 1u;
   while (place < c->operations && c->joined[c->order[place]]) place++;
   return place < c->operations ? c->order[place] : c->e->count;
-}
-
-static void append(coder *c, unsigned v) {
-  c->place[v] = (uint16_t)c->operations;
-  c->order[c->operations++] = (uint16_t)v;
-}
-
-/* Whether operand i of v is computed before those that v takes from the accumulator: what is chosen from before the
- * condition, and a summand before a product. */
-static bool comes_first(const coder *c, unsigned v, unsigned i) {
-  const hx__expr_value *const value = &c->e->value[v];
-  if (value->op == HX__EXPR_SELECT) return i > 0;
-  if (value->op == HX__EXPR_FMA_F) return i == 2;
-  return value->op == HX__EXPR_ADD_F &&
-         !(c->e->value[value->arg[i]].op == HX__EXPR_MUL_F && c->uses[value->arg[i]] == 1);
-}
-
-/* Of two operands, the one with the greater rank is computed first: the one that needs more temporaries, or is used
- * again, so that it has to be saved anyway. */
-static unsigned rank_of(const coder *c, const uint16_t *needs, unsigned v, unsigned i) {
-  const unsigned operand = c->e->value[v].arg[i];
-  return (comes_first(c, v, i) ? 2u * HX__EXPR_VALUES : 0) + 2u * needs[operand] + (c->uses[operand] > 1);
-}
-
-/* The operands of v that are operations, in the order in which they are computed; returns how many. */
-static unsigned order_operands(const coder *c, const uint16_t *needs, unsigned v, unsigned ordered[3]) {
-  const hx__expr_value *const value = &c->e->value[v];
-  unsigned count = 0, rank[3];
-  for (unsigned i = 0; i < hx__expr_operands((hx__expr_op)value->op); i++) {
-    if (is_leaf(c, value->arg[i])) continue;
-    const unsigned own = rank_of(c, needs, v, i);
-    unsigned at = count++;
-    for (; at && rank[at - 1] < own; at--) rank[at] = rank[at - 1], ordered[at] = ordered[at - 1];
-    rank[at] = own;
-    ordered[at] = value->arg[i];
-  }
-  return count;
-}
-
-/* How many values are in the accumulator and in temporaries while an operation and all that it needs are computed, if
- * nothing of it is used elsewhere. */
-static void count_needs(const coder *c, uint16_t *needs) {
-  for (unsigned v = 0; v < c->e->count; v++) {
-    unsigned ordered[3];
-    const unsigned count = is_leaf(c, v) ? 0 : order_operands(c, needs, v, ordered);
-    needs[v] = is_leaf(c, v) ? 0 : 1;
-    for (unsigned i = 0; i < count; i++)
-      if (needs[v] < needs[ordered[i]] + i) needs[v] = (uint16_t)(needs[ordered[i]] + i);
-  }
-}
-
-/* Depth first from the result. Not recursive, because calls of hx need little stack. */
-static void set_order(coder *c) {
-  uint16_t needs[HX__EXPR_VALUES], open[HX__EXPR_VALUES];
-  unsigned depth = 0;
-  count_needs(c, needs);
-  memset(c->place, 0xff, sizeof c->place);
-  if (!is_leaf(c, c->e->result)) open[depth++] = (uint16_t)c->e->result;
-  while (depth) {
-    const unsigned v = open[depth - 1];
-    unsigned ordered[3], i = 0;
-    const unsigned count = order_operands(c, needs, v, ordered);
-    while (i < count && c->place[ordered[i]] != NONE) i++;
-    if (i < count) {
-      open[depth++] = (uint16_t)ordered[i];
-    } else {
-      append(c, v);
-      depth--;
-    }
-  }
-}
-
-/* The order of the list. Depth first, a value that is used in two distant places may wait in a temporary while all that
- * is between them is computed, so that a text may need too many. */
-static void set_list_order(coder *c) {
-  for (unsigned v = 0; v < c->e->count; v++)
-    if (!is_leaf(c, v)) append(c, v);
 }
 
 /* The product that an addition computes, too; NONE: there is none. */
@@ -319,7 +231,7 @@ static void set_masks(coder *c) {
     if (value->op == HX__EXPR_AND_I || value->op == HX__EXPR_OR_I)
       c->is_mask[v] = c->is_mask[a] && c->is_mask[b] && c->uses[a] == 1 && c->uses[b] == 1;
   }
-  c->is_mask[e->result] = false;
+  for (unsigned o = 0; o < e->outputs; o++) c->is_mask[e->result[o]] = false;
   for (unsigned u = e->count; u-- > 0;)
     for (unsigned i = 0; i < hx__expr_operands((hx__expr_op)e->value[u].op); i++)
       if (!takes_mask(c, u, i)) c->is_mask[e->value[u].arg[i]] = false;
@@ -357,10 +269,42 @@ static void code_operation(coder *c, unsigned v) {
   for (unsigned i = 0; i < operands; i++) use(c, value->arg[i]);
 }
 
+/* Saves inputs that are outputs, too: another output may replace them. */
+static void save_inputs(coder *c) {
+  for (unsigned o = 0; o < c->e->outputs && c->e->outputs > 1; o++) {
+    const unsigned v = c->e->result[o];
+    if (c->e->value[v].op != HX__EXPR_INPUT || c->copied[v]) continue;
+    load(c, v);
+    c->copied[v] = true;
+    save(c, v);
+  }
+}
+
+/* Stores the outputs after everything has been computed, because an output may replace an input. The first one is that
+ * whose value is in the accumulator. */
+static void code_stores(coder *c) {
+  const hx__expr *const e = c->e;
+  bool stored[HX__EXPR_OUTPUTS] = {false};
+  for (unsigned left = e->outputs; left; left--) {
+    unsigned o = 0;
+    while (stored[o] || e->result[o] != c->accumulator)
+      if (++o == e->outputs) break;
+    if (o == e->outputs)
+      for (o = 0; stored[o];) o++;
+    load(c, e->result[o]);
+    const bool is_float = hx__expr_output_type(e, o) == HX_F32;
+    const unsigned op =
+        left > 1 ? (is_float ? HX__STEP_STORE_F : HX__STEP_STORE_I) : (is_float ? HX__STEP_END_F : HX__STEP_END_I);
+    emit(c, op, HX__FORM_A, output_operand(o), no_operand);
+    stored[o] = true;
+  }
+}
+
 static const char *code_of(const hx__expr *e, hx__expr_code *out, bool in_list_order) {
   coder c = {.e = e, .code = out, .accumulator = NONE};
   out->steps = 0;
   out->inputs = e->inputs;
+  out->outputs = e->outputs;
   out->row_values = e->row_inputs + e->by_row + e->by_index;
   memcpy(out->per_row, e->per_row, sizeof e->per_row);
   out->per_row[HX__EXPR_NUMBER_OF_ROW] = e->by_row;
@@ -371,20 +315,23 @@ static const char *code_of(const hx__expr *e, hx__expr_code *out, bool in_list_o
   memset(c.temporary, HX__EXPR_GROUPS, sizeof c.temporary);
   for (unsigned v = 0; v < e->count; v++)
     for (unsigned i = 0; i < hx__expr_operands((hx__expr_op)e->value[v].op); i++) c.uses[e->value[v].arg[i]]++;
+  for (unsigned o = 0; o < e->outputs; o++) c.uses[e->result[o]]++; /* so that all wait until the end */
   set_masks(&c);
-  (in_list_order ? set_list_order : set_order)(&c);
+  hx__expr_set_order(&c, in_list_order);
   join_comparisons(&c);
   join_products(&c);
+  save_inputs(&c);
   for (unsigned i = 0; i < c.operations; i++) {
     const unsigned v = c.order[i];
     if (c.joined[v]) continue;
     code_operation(&c, v);
     const unsigned next = next_operation(&c, v);
-    const bool stays = v == e->result || (c.uses[v] && c.uses[v] == takes_from_accumulator(&c, next, v));
+    const bool stays = next == e->count || (c.uses[v] && c.uses[v] == takes_from_accumulator(&c, next, v));
     if (!stays) save(&c, v);
   }
-  load(&c, e->result);
-  emit(&c, hx__expr_type(e) == HX_F32 ? HX__STEP_END_F : HX__STEP_END_I, HX__FORM_A, no_operand, no_operand);
+  code_stores(&c);
+  if (out->groups + hx__expr_element_inputs(e) + e->outputs > HX__EXPR_ROOM)
+    exceed(&c, AS_TEXT(HX__EXPR_ROOM) " intermediate results, inputs and outputs at the same time");
   return c.exceeded;
 }
 

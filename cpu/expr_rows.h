@@ -10,9 +10,9 @@
  * by a multiple of 4096 bytes. So temporaries are counted from the end: those in use and the steps in use are then next
  * to each other, and while both together are shorter than 4096 bytes, no two addresses differ so. Compilers keep what
  * they load for each group before the frame, whose length sees to it that only the seventh temporary or a later one
- * has addresses that differ so from these. */
+ * has addresses that differ so from these. Narrow rows are computed in copies of the outputs, which are there, too. */
 #define STEP_BEFORE 1024u /* bytes before a frame: what is loaded, and what the calls of steps store */
-#define STEP_LEAST_BYTES ((HX__EXPR_GROUPS + 1u) * STEP_BYTES + STEP_BEFORE) /* with the copy of the output */
+#define STEP_LEAST_BYTES (HX__EXPR_ROOM * STEP_BYTES + STEP_BEFORE)
 typedef struct step_frame {
   char temporaries[(STEP_LEAST_BYTES + 4095u) / 4096u * 4096u - STEP_BEFORE];
   step steps[HX__EXPR_STEPS];
@@ -25,7 +25,7 @@ typedef struct step_arrays {
   element row, index; /* index: of the element where the steps' arrays begin */
   const uint32_t *parameters;
   char *temporaries_end;
-  element *out;
+  element *output[HX__EXPR_OUTPUTS];
   bool in_memory; /* values of rows are in memory (step_spread_values): a group may have elements of several rows */
 } step_arrays;
 
@@ -40,10 +40,12 @@ static element step_row_value(const step_arrays *arrays, unsigned which) {
 }
 
 static step_operand step_bind_operand(hx__expr_operand o, const step_arrays *arrays, int32_t *moves) {
-  *moves = o.place == HX__PLACE_INPUT ? -1 : 0;
+  *moves = o.place == HX__PLACE_INPUT || o.place == HX__PLACE_OUTPUT ? -1 : 0;
   switch ((hx__expr_place)o.place) {
     case HX__PLACE_INPUT:
       return (step_operand){.begin = (char *)(uintptr_t)arrays->input[o.index]};
+    case HX__PLACE_OUTPUT:
+      return (step_operand){.begin = (char *)arrays->output[o.index]};
     case HX__PLACE_ROW:
       if (!arrays->in_memory) return (step_operand){.bits = step_row_value(arrays, o.index)};
       return (step_operand){.begin = step_group(arrays, o.index)};
@@ -66,8 +68,6 @@ static void step_bind(const hx__expr_code *code, const step_arrays *arrays, step
     to->p = step_bind_operand(from->p, arrays, &to->p_moves);
     to->q = step_bind_operand(from->q, arrays, &to->q_moves);
   }
-  steps[code->steps - 1].p.begin = (char *)arrays->out;
-  steps[code->steps - 1].p_moves = -1;
 }
 
 INLINED void step_run(const step *steps, size_t at) {
@@ -188,7 +188,7 @@ static __attribute__((noinline)) void step_run_narrow(const step_arrays *arrays,
                                                       const step_values *v, size_t at) {
   const hx__expr_code *const code = v->code;
   step_arrays copies =
-      *arrays; /* in groups that the code does not use: of inputs without a value for each row, and out */
+      *arrays; /* in groups that the code does not use: of inputs without a value for each row, and outputs */
   element *copy[HX__EXPR_INPUTS];
   unsigned group = code->groups;
   const size_t n = rows->n, fitting = STEP_ELEMENTS / n, most = fitting < rows->rows ? fitting : rows->rows;
@@ -197,7 +197,7 @@ static __attribute__((noinline)) void step_run_narrow(const step_arrays *arrays,
     copies.input[i] = copy[i] = (element *)(void *)step_group(arrays, group++);
     memset(copy[i] + most * n, 0, (STEP_ELEMENTS - most * n) * sizeof(element));
   }
-  copies.out = (element *)(void *)step_group(arrays, group);
+  for (unsigned o = 0; o < code->outputs; o++) copies.output[o] = (element *)(void *)step_group(arrays, group++);
   step_bind(code, &copies, steps);
   for (size_t first = 0; first < rows->rows; first += most) {
     const size_t left = rows->rows - first, count = left < most ? left : most;
@@ -207,7 +207,8 @@ static __attribute__((noinline)) void step_run_narrow(const step_arrays *arrays,
     }
     if (arrays->in_memory) step_spread_values(v, at + first * n, count * n);
     step_run(steps, 0);
-    step_copy_rows(arrays->out + first * rows->ld_out, rows->ld_out, copies.out, n, n, count);
+    for (unsigned o = 0; o < code->outputs; o++)
+      step_copy_rows(arrays->output[o] + first * rows->ld_out, rows->ld_out, copies.output[o], n, n, count);
   }
 }
 
@@ -221,7 +222,8 @@ INLINED void step_leave_vectors(void) {
 /* Whether elements may be computed again after their results have been stored. */
 static bool step_may_repeat(const hx__expr_code *code, const step_arrays *arrays) {
   for (unsigned i = 0; i < code->inputs; i++)
-    if (arrays->input[i] == arrays->out) return false;
+    for (unsigned o = 0; o < code->outputs; o++)
+      if (arrays->input[i] == arrays->output[o]) return false;
   return true;
 }
 
@@ -230,7 +232,7 @@ static void step_run_rest(const step_values *v, step *steps, size_t at, size_t c
   step_arrays rest = *v->arrays;
   const hx__expr_rows row = {.n = count, .rows = 1};
   for (unsigned i = 0; i < v->code->inputs; i++) rest.input[i] += v->code->per_row[i] ? 0 : at;
-  rest.out += at;
+  for (unsigned o = 0; o < v->code->outputs; o++) rest.output[o] += at;
   rest.index += (element)at;
   step_run_narrow(&rest, steps, &row, v, at);
 }
@@ -242,17 +244,31 @@ static bool step_rows_are_alike(const hx__expr_code *code, const hx__expr_rows *
   return true;
 }
 
-/* Stores the row's whole groups that begin where out is aligned, and returns where they end. Groups before and after
- * them are computed in part twice, so that all stores past the caches fill whole lines. */
+/* Whether all outputs are aligned to a vector at the same elements. */
+static bool step_outputs_are_alike(const hx__expr_code *code, const step_arrays *arrays) {
+  for (unsigned o = 1; o < code->outputs; o++)
+    if (((uintptr_t)arrays->output[o] - (uintptr_t)arrays->output[0]) % HX__V_BYTES) return false;
+  return true;
+}
+
+/* Makes the steps that store outputs do so past the caches, or no longer. */
+static void step_switch_stores(const hx__expr_code *code, step *steps, bool past_caches) {
+  for (unsigned i = code->steps, left = code->outputs; left; i--) {
+    if (code->step[i - 1].p.place != HX__PLACE_OUTPUT) continue;
+    const unsigned row = code->step[i - 1].op - HX__STEP_STORE_F;
+    steps[i - 1].run = past_caches ? step_stores[row].past : step_stores[row].plain;
+    left--;
+  }
+}
+
+/* Stores the row's whole groups that begin where the outputs are aligned, and returns where they end. Groups before and
+ * after them are computed in part twice, so that all stores past the caches fill whole lines. */
 static size_t step_run_past_caches(const step_values *v, step *steps, size_t begin, size_t end) {
-  const element *const out = v->arrays->out;
-  step *const last = &steps[v->code->steps - 1];
-  step_fn *const plain = last->run;
-  size_t at = begin + (0 - ((uintptr_t)out + begin)) % HX__V_BYTES;
+  size_t at = begin + (0 - ((uintptr_t)v->arrays->output[0] + begin)) % HX__V_BYTES;
   if (at != begin) step_run_group(v, steps, begin);
-  last->run = plain == step_END_F_A ? step_END_F_past_caches : step_END_I_past_caches;
+  step_switch_stores(v->code, steps, true);
   for (; at + STEP_BYTES <= end; at += STEP_BYTES) step_run_group(v, steps, at);
-  last->run = plain;
+  step_switch_stores(v->code, steps, false);
   return at;
 }
 
@@ -267,7 +283,7 @@ static __attribute__((noinline)) void step_next_row(const hx__expr_code *code, s
   arrays->row++;
   if (alike) arrays->index -= (element)rows->ld_out;
   if (!alike) {
-    arrays->out += rows->ld_out;
+    for (unsigned o = 0; o < code->outputs; o++) arrays->output[o] += rows->ld_out;
     step_bind(code, arrays, steps);
     return;
   }
@@ -285,7 +301,7 @@ INLINED void step_run_wide(step_arrays *arrays, step *steps, const hx__expr_rows
   const hx__expr_code *const code = v->code;
   const size_t bytes = rows->n * sizeof(element), whole = bytes - bytes % STEP_BYTES, count = rows->rows;
   const bool repeats = step_may_repeat(code, arrays), copies = bytes > whole && !repeats;
-  const bool past = past_caches && repeats && bytes >= STEP_LEAST_PAST_CACHES;
+  const bool past = past_caches && repeats && bytes >= STEP_LEAST_PAST_CACHES && step_outputs_are_alike(code, arrays);
   const size_t distance = alike ? rows->ld_out * sizeof(element) : 0;
   step_bind(code, arrays, steps);
   for (size_t row = 0, begin = 0; row < count; row++, begin += distance) {
@@ -308,14 +324,14 @@ INLINED void step_run_wide(step_arrays *arrays, step *steps, const hx__expr_rows
 static bool step_is_uneven(size_t n) { return (n + STEP_ELEMENTS - 1) / STEP_ELEMENTS * STEP_ELEMENTS > n + n / 4; }
 
 static void evaluate(const hx__expr_code *code, const void *const *inputs, const uint32_t *parameters,
-                     hx__expr_rows rows, bool past_caches, void *out) {
+                     hx__expr_rows rows, bool past_caches, void *const *outputs) {
   step_frame frame __attribute__((aligned(HX__V_BYTES)));
   step_arrays arrays = {.row = rows.row,
                         .index = rows.index,
                         .parameters = parameters,
-                        .temporaries_end = frame.temporaries + sizeof frame.temporaries,
-                        .out = out};
+                        .temporaries_end = frame.temporaries + sizeof frame.temporaries};
   for (unsigned i = 0; i < code->inputs; i++) arrays.input[i] = inputs[i];
+  for (unsigned o = 0; o < code->outputs; o++) arrays.output[o] = outputs[o];
   const bool alike = step_rows_are_alike(code, &rows), no_gaps = rows.n == rows.ld_out && alike;
   const bool counts = code->per_row[HX__EXPR_NUMBER_OF_ROW] || code->per_row[HX__EXPR_FIRST_INDEX];
   const step_values values = {.code = code, .arrays = &arrays, .ld = rows.ld, .period = rows.n, .counts = counts};

@@ -149,35 +149,47 @@ static void step_SAVE_M(STEP_ARGS) {
   STEP_NEXT;
 }
 
-/* The last step stores the group and returns to the loop: past the caches if out is aligned to a vector there. */
+/* An output's group is stored past the caches if it is aligned to a vector there. The last step does not call a next
+ * one, but returns to the loop. */
 #define STEP_STORE_PAST(i) PAST_CACHES(p + (i)*HX__V_BYTES, (v_f32)a##i);
-#define STEP_END_I(form, STORE)                     \
-  static void step_END_I_##form(STEP_ARGS) {        \
-    char *const p = s->p.begin + (at & s->p_moves); \
-    STEP_EACH(STORE)                                \
+#define STEP_OUT_I(name, form, STORE, FIND_NEXT, NEXT) \
+  static void step_##name##_I_##form(STEP_ARGS) {      \
+    FIND_NEXT;                                         \
+    char *const p = s->p.begin + (at & s->p_moves);    \
+    STEP_EACH(STORE)                                   \
+    NEXT;                                              \
   }
-STEP_END_I(A, STEP_STORE)
-STEP_END_I(past_caches, STEP_STORE_PAST)
+STEP_OUT_I(STORE, A, STEP_STORE, STEP_FIND_NEXT, STEP_NEXT)
+STEP_OUT_I(STORE, past_caches, STEP_STORE_PAST, STEP_FIND_NEXT, STEP_NEXT)
+STEP_OUT_I(END, A, STEP_STORE, (void)0, (void)0)
+STEP_OUT_I(END, past_caches, STEP_STORE_PAST, (void)0, (void)0)
 
 #define STEP_ONE_NAN(i) a##i = v_chosen(F_MASK(a##i, ==, a##i), a##i, v_broadcast(F_QUIET_NAN));
-static __attribute__((noinline, cold)) void step_END_F_with_nans(STEP_ARGS) {
-  STEP_EACH(STEP_ONE_NAN)
-  step_END_I_A(s, at, a0, a1, a2, a3, a4, a5, a6, a7);
-}
 /* A sum of a NaN is a NaN; it may also come from infinities, and then nothing is replaced. */
-#define STEP_END_F(form, STORE)                                                                                    \
-  static void step_END_F_##form(STEP_ARGS) {                                                                       \
+#define STEP_OUT_F(name, form, STORE, FIND_NEXT, NEXT)                                                             \
+  static void step_##name##_F_##form(STEP_ARGS) {                                                                  \
+    FIND_NEXT;                                                                                                     \
     const v_f32 sum =                                                                                              \
         (((v_f32)a0 + (v_f32)a1) + ((v_f32)a2 + (v_f32)a3)) + (((v_f32)a4 + (v_f32)a5) + ((v_f32)a6 + (v_f32)a7)); \
     char *const p = s->p.begin + (at & s->p_moves);                                                                \
     if (__builtin_expect(v_has_nan(sum), 0)) {                                                                     \
-      step_END_F_with_nans(s, at, a0, a1, a2, a3, a4, a5, a6, a7);                                                 \
+      step_##name##_F_with_nans(s, at, a0, a1, a2, a3, a4, a5, a6, a7);                                            \
       return;                                                                                                      \
     }                                                                                                              \
     STEP_EACH(STORE)                                                                                               \
+    NEXT;                                                                                                          \
   }
-STEP_END_F(A, STEP_STORE)
-STEP_END_F(past_caches, STEP_STORE_PAST)
+#define STEP_WITH_NANS(name)                                                         \
+  static __attribute__((noinline, cold)) void step_##name##_F_with_nans(STEP_ARGS) { \
+    STEP_EACH(STEP_ONE_NAN)                                                          \
+    step_##name##_I_A(s, at, a0, a1, a2, a3, a4, a5, a6, a7);                        \
+  }
+STEP_WITH_NANS(STORE)
+STEP_WITH_NANS(END)
+STEP_OUT_F(STORE, A, STEP_STORE, STEP_FIND_NEXT, STEP_NEXT)
+STEP_OUT_F(STORE, past_caches, STEP_STORE_PAST, STEP_FIND_NEXT, STEP_NEXT)
+STEP_OUT_F(END, A, STEP_STORE, (void)0, (void)0)
+STEP_OUT_F(END, past_caches, STEP_STORE_PAST, (void)0, (void)0)
 
 #define STEP_ROW_1(name) [HX__FORM_A] = step_##name##_A
 #define STEP_ROW_2(name)                                                                                \
@@ -200,8 +212,18 @@ static step_fn *const step_functions[HX__STEP_OPS][HX__FORMS] = {
     [HX__STEP_LESSER] = {STEP_ROW_2(LESSER)},
     [HX__STEP_GREATER] = {STEP_ROW_2(GREATER)},
     [HX__STEP_TO_ONE] = {STEP_ROW_1(TO_ONE)},
+    [HX__STEP_STORE_F] = {[HX__FORM_A] = step_STORE_F_A},
+    [HX__STEP_STORE_I] = {[HX__FORM_A] = step_STORE_I_A},
     [HX__STEP_END_F] = {[HX__FORM_A] = step_END_F_A},
     [HX__STEP_END_I] = {[HX__FORM_A] = step_END_I_A},
 };
+
+/* A step that stores an output, and the same past the caches. */
+static const struct {
+  step_fn *plain, *past;
+} step_stores[] = {{step_STORE_F_A, step_STORE_F_past_caches},
+                   {step_STORE_I_A, step_STORE_I_past_caches},
+                   {step_END_F_A, step_END_F_past_caches},
+                   {step_END_I_A, step_END_I_past_caches}};
 
 #endif

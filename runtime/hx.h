@@ -145,14 +145,14 @@ struct hx_matmul_args {
   bool trans_a, trans_b;
 };
 
-/* A task of hx_map or hx_map_rows (op: 0), hx_map_reduce, hx_map_reduce_rows (ld_out: 1) or hx_map_reduce_fields. */
+/* A task of a user kernel (hx_map.h). op: 0 of maps. ld_out: 1 of hx_map_reduce_rows. */
 struct hx_map_args {
   hx_op op;
   const struct hx_kernel *kernel;
   const void *const *inputs;
   size_t n;
   const hx_value *parameters;
-  void *out;
+  void *out;                    /* of hx_map_outputs, whose nfields is 1, the list of outputs */
   const size_t *ld;             /* of tasks with rows; NULL: rows are n elements apart, values of rows adjacent */
   size_t rows, ld_out, nfields; /* rows, ld_out: the same; 0: one row, n elements */
   const hx_field *fields;       /* of hx_map_reduce_fields, with nfields of them; else NULL */

@@ -27,6 +27,7 @@ extern "C" {
 
 #define HX_MAX_INPUTS 8     /* arrays of a user kernel */
 #define HX_MAX_PARAMETERS 8 /* parameters of a user kernel */
+#define HX_MAX_OUTPUTS 8    /* arrays that a user kernel writes */
 
 typedef struct hx_kernel hx_kernel;
 
@@ -38,15 +39,17 @@ typedef struct hx_kernel_source {
   const char *inputs;     /* type and name of an element of each array, such as "float x, int y"; NULL: no arrays. With
                              the word row before it, "row float m", the array has one value per row (hx_map_rows) */
   const char *parameters; /* the same of values that all elements share, such as "float a"; NULL: none */
-  uint64_t reserved[5];   /* zero */
+  const char *outputs;    /* NULL: one array, of the expression. Otherwise names of variables of the text, such as
+                             "u, v", each of which has an array (hx_map_outputs); there is then no expression */
+  uint64_t reserved[4];   /* zero */
 } hx_kernel_source;
 
 /* Compiles an expression. *out: freed by hx_kernel_free; NULL on failure. It may be used by any number of threads, and
  * in tasks of any context.
  * HX_INVALID_ARGUMENT: an argument or source->text is NULL; a reserved word is not zero; or the source is wrong, and
- *   then the detail begins with "text", "inputs" or "parameters", and with line and column: "text 1:9: ...". So begins
- *   the detail, too, if the text exceeds a limit of docs/USER_KERNELS.md.
- * HX_OUT_OF_MEMORY: no memory for the kernel. */
+ *   then the detail begins with "text", "inputs", "parameters" or "outputs", and with line and column: "text 1:9: ...".
+ * So begins the detail, too, if the text exceeds a limit of docs/USER_KERNELS.md. HX_OUT_OF_MEMORY: no memory for the
+ * kernel. */
 HX_API hx_status hx_compile(hx_context *hx, const hx_kernel_source *source, hx_kernel **out);
 
 /* Frees a kernel. Tasks that use it must have ended. NULL does nothing. */
@@ -55,6 +58,9 @@ HX_API void hx_kernel_free(hx_kernel *kernel);
 /* The type of f(x[i], y[i], ...), and so of the elements that hx_map writes and hx_map_reduce reduces. 0: kernel is
  * NULL. */
 HX_API hx_type hx_kernel_type(const hx_kernel *kernel);
+
+/* The type of an output, counted from 0 in the order of source->outputs. 0: kernel is NULL, or has no such output. */
+HX_API hx_type hx_kernel_output_type(const hx_kernel *kernel, unsigned output);
 
 /* The task out[i] = f(x[i], y[i], ...), where inputs[] are x, y, ... in the order of source->inputs:
  *     for (i = 0; i < n; i++) out[i] = f(inputs[0][i], inputs[1][i], ...);
@@ -85,6 +91,20 @@ HX_API hx_task hx_map(const hx_kernel *kernel, const void *const inputs[], size_
  *   is less than cols and not 0, unless the input has one value per row; or out is an input whose ld is not ld_out. */
 HX_API hx_task hx_map_rows(const hx_kernel *kernel, const void *const inputs[], const size_t ld[], size_t rows,
                            size_t cols, const hx_value *parameters, void *out, size_t ld_out);
+
+/* The task of hx_map for a kernel that writes several arrays, which reads its inputs once:
+ *     for (i = 0; i < n; i++) { the text, with inputs[0][i], ...; outputs[0][i] = u; outputs[1][i] = v; ... }
+ * outputs: as many arrays as source->outputs names, in that order, each of n elements of its variable's type. Any of
+ * them may be one of the inputs; all inputs of an element are read before it is written. The list has to live as long
+ * as that of the inputs. A kernel without source->outputs has one output. HX_INVALID_ARGUMENT: as for hx_map, for each
+ * output; or outputs is NULL; or two outputs share an element. hx_map, hx_map_rows and map-reduces take kernels with
+ * one output. */
+HX_API hx_task hx_map_outputs(const hx_kernel *kernel, const void *const inputs[], size_t n, const hx_value *parameters,
+                              void *const outputs[]);
+
+/* The same for matrices, as hx_map_rows. ld_out: elements from row to row of every output; 0: cols. */
+HX_API hx_task hx_map_rows_outputs(const hx_kernel *kernel, const void *const inputs[], const size_t ld[], size_t rows,
+                                   size_t cols, const hx_value *parameters, void *const outputs[], size_t ld_out);
 
 /* The task out = op over f(x[i], y[i], ...), i < n, without an array of them and with the bits of:
  *     hx_map(kernel, inputs, n, parameters, t);  hx_reduce(op, hx_kernel_type(kernel), t, n, out);

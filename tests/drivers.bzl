@@ -67,6 +67,8 @@ _OTHERS = [
     ("map_rows_test", "pocl", ["cpu,pocl", "hostptr", "100"]),
     ("map_rows_test", "pocl", ["cpu,pocl", "svm-fine", "100"]),
     ("map_rows_test", "rusticl", ["cpu,rusticl", "copy", "60"]),
+    ("map_outputs_test", "pocl", ["cpu,pocl", "copy", "100"]),
+    ("map_outputs_test", "pocl", ["cpu,pocl", "svm-coarse", "100"]),
     ("many_kernels_test", "pocl", ["pocl"]),
     ("map_index_test", "pocl", ["cpu,pocl", "copy"]),
     ("map_index_test", "pocl", ["cpu,pocl", "svm-fine"]),

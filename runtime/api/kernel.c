@@ -69,4 +69,8 @@ hx_status hx_compile(hx_context *hx, const hx_kernel_source *source, hx_kernel *
 
 void hx_kernel_free(hx_kernel *kernel) { free(kernel); }
 
-hx_type hx_kernel_type(const hx_kernel *kernel) { return kernel ? hx__expr_type(&kernel->expr) : (hx_type)0; }
+hx_type hx_kernel_type(const hx_kernel *kernel) { return hx_kernel_output_type(kernel, 0); }
+
+hx_type hx_kernel_output_type(const hx_kernel *kernel, unsigned output) {
+  return kernel && output < kernel->expr.outputs ? hx__expr_output_type(&kernel->expr, output) : (hx_type)0;
+}

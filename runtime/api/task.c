@@ -112,6 +112,18 @@ hx_task hx_map_rows(const hx_kernel *kernel, const void *const inputs[], const s
   return t;
 }
 
+hx_task hx_map_rows_outputs(const hx_kernel *kernel, const void *const inputs[], const size_t ld[], size_t rows,
+                            size_t cols, const hx_value *parameters, void *const outputs[], size_t ld_out) {
+  hx_task t = hx_map_rows(kernel, inputs, ld, rows, cols, parameters, (void *)(uintptr_t)outputs, ld_out);
+  t.map.nfields = 1;
+  return t;
+}
+
+hx_task hx_map_outputs(const hx_kernel *kernel, const void *const inputs[], size_t n, const hx_value *parameters,
+                       void *const outputs[]) {
+  return hx_map_rows_outputs(kernel, inputs, NULL, n != 0, n, parameters, outputs, 0);
+}
+
 hx_task hx_map_reduce_fields(const hx_field *fields, size_t nfields, const hx_kernel *kernel,
                              const void *const inputs[], size_t n, const hx_value *parameters, hx_value *out) {
   static const hx_field none; /* NULL: a task of hx_map_reduce */

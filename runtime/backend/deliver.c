@@ -62,7 +62,7 @@ static void deliver_map(const hx__request *request, hx__chunk part, const uint32
     hx__map_part p = hx__map_part_at(w, at, left);
     if (w->ld_out != w->cols) p.rows = 1;
     const size_t n = p.rows * p.cols;
-    hx__copy_pool_copy(request->copy_threads, (uint32_t *)w->map_out + p.row * w->ld_out + p.col, from,
+    hx__copy_pool_copy(request->copy_threads, (uint32_t *)w->output[0] + p.row * w->ld_out + p.col, from,
                        n * sizeof(uint32_t));
     from += n;
     at += n;

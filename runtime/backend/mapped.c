@@ -12,8 +12,10 @@ void hx__map_elements(const hx__cpu_kernels *cpu, const hx__work *w, hx__element
                                 .ld_out = to ? part.cols : w->ld_out,
                                 .row = (uint32_t)part.row,
                                 .index = (uint32_t)part.col};
-    uint32_t *const out = to ? to + done : (uint32_t *)w->map_out + part.row * w->ld_out + part.col;
-    cpu->evaluate(&w->kernel->code, hx__inputs_at(w, part.row, part.col).p, w->parameter, rows, past_caches, out);
+    void *outputs[HX__EXPR_OUTPUTS] = {to ? to + done : NULL};
+    for (unsigned o = 0; !to && o < w->kernel->expr.outputs; o++)
+      outputs[o] = (uint32_t *)w->output[o] + part.row * w->ld_out + part.col;
+    cpu->evaluate(&w->kernel->code, hx__inputs_at(w, part.row, part.col).p, w->parameter, rows, past_caches, outputs);
     done += part.rows * part.cols;
   }
 }

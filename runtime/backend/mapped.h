@@ -7,7 +7,7 @@
 #include "runtime/task/task.h"
 
 /* Computes elements, counted row by row. past_caches: as for evaluate. to: where they are stored one after the other;
- * NULL: to the result of a map. */
+ * NULL: to the outputs of a map. Otherwise the kernel has one output. */
 void hx__map_elements(const hx__cpu_kernels *kernels, const hx__work *work, hx__elements elements, bool past_caches,
                       uint32_t *to);
 

@@ -24,7 +24,7 @@ static void evaluate_one(const hx__request *request, size_t element, void *resul
   const hx__work *const w = request->work;
   const size_t row = element / w->cols, col = element % w->cols;
   const hx__expr_rows one = {.n = 1, .rows = 1, .row = (uint32_t)row, .index = (uint32_t)col};
-  request->kernels->evaluate(&w->kernel->code, hx__inputs_at(w, row, col).p, w->parameter, one, false, result);
+  request->kernels->evaluate(&w->kernel->code, hx__inputs_at(w, row, col).p, w->parameter, one, false, &result);
 }
 
 /* The first and the last element of a map's chunk, as a row. */

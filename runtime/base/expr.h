@@ -91,6 +91,7 @@ typedef enum hx__expr_op {
 #define HX__EXPR_FIRST_INDEX (HX__EXPR_INPUTS + 1u)
 #define HX__EXPR_ROW_VALUES (HX__EXPR_INPUTS + 2u)
 #define HX__EXPR_PARAMETERS 8u
+#define HX__EXPR_OUTPUTS 8u
 #define HX__EXPR_VALUES 512u /* inputs, parameters and constants included */
 
 typedef struct hx__expr_value {
@@ -106,12 +107,13 @@ typedef struct hx__expr_call {
   uint16_t arg[3], result;
 } hx__expr_call;
 
-/* Every value is used by a later one, or is the result. No two values are the same. */
+/* Every value is used by a later one, or is a result. No two values are the same. */
 typedef struct hx__expr {
   hx__expr_value value[HX__EXPR_VALUES];
   hx__expr_call call[HX__EXPR_CALLS];
   unsigned calls;
-  unsigned count, result;                  /* from here on, and the values, expressions are compared */
+  unsigned count, outputs; /* from here on, and the values, expressions are compared */
+  uint16_t result[HX__EXPR_OUTPUTS];
   unsigned inputs, row_inputs, parameters; /* row_inputs: how many of the inputs have one value per row */
   uint8_t input_type[HX__EXPR_INPUTS], parameter_type[HX__EXPR_PARAMETERS];
   bool per_row[HX__EXPR_INPUTS];
@@ -120,7 +122,8 @@ typedef struct hx__expr {
 
 /* A short name for the operations of an expression, by which measurements and programs of devices are found. */
 static inline uint64_t hx__expr_hash(const hx__expr *e) {
-  return hx__hash(HX__HASH_START, e->value, e->count * sizeof e->value[0]);
+  const uint64_t hash = hx__hash(HX__HASH_START, e->value, e->count * sizeof e->value[0]);
+  return e->outputs > 1 ? hx__hash(hash, e->result, e->outputs * sizeof e->result[0]) : hash;
 }
 
 static inline bool hx__expr_equal(const hx__expr *a, const hx__expr *b) {
@@ -158,6 +161,10 @@ static inline bool hx__expr_is_comparison(hx__expr_op op) {
 /* The inputs that have an element for each element of the result. */
 static inline unsigned hx__expr_element_inputs(const hx__expr *e) { return e->inputs - e->row_inputs; }
 
-static inline hx_type hx__expr_type(const hx__expr *e) { return (hx_type)e->value[e->result].type; }
+static inline hx_type hx__expr_output_type(const hx__expr *e, unsigned output) {
+  return (hx_type)e->value[e->result[output]].type;
+}
+/* The type of the only output, or of the first one. */
+static inline hx_type hx__expr_type(const hx__expr *e) { return hx__expr_output_type(e, 0); }
 
 #endif

@@ -14,6 +14,9 @@
 #define HX__EXPR_TEMPORARIES 16 /* groups that are kept in memory at the same time */
 /* With those of values that rows have one of: group i has value i, once for each element. */
 #define HX__EXPR_GROUPS (HX__EXPR_TEMPORARIES + HX__EXPR_ROW_VALUES)
+/* With copies of the other inputs and of the outputs, in which narrow rows are computed. Only kernels with several
+ * outputs can need more. With AVX-512, 30 are as many as fit into the stack that calls of hx need anyway. */
+#define HX__EXPR_ROOM 30
 
 /* What a step does: an operation of expressions, or one of these. A is the accumulator, p and q are operands. */
 typedef enum hx__expr_step_op {
@@ -27,7 +30,9 @@ typedef enum hx__expr_step_op {
   HX__STEP_CHOOSE,                   /* A = A ? p : q, if A is a mask */
   HX__STEP_LESSER,                   /* A = A < p ? A : p, and as operations of two operands; floats */
   HX__STEP_GREATER,                  /* A = A > p ? A : p */
-  HX__STEP_END_F,                    /* stores A; NaN as 0x7fc00000 */
+  HX__STEP_STORE_F,                  /* p = A, an output; NaN as 0x7fc00000 */
+  HX__STEP_STORE_I,
+  HX__STEP_END_F, /* the same, of the last output */
   HX__STEP_END_I,
   HX__STEP_OPS
 } hx__expr_step_op;
@@ -57,6 +62,7 @@ typedef enum hx__expr_form {
 typedef enum hx__expr_place {
   HX__PLACE_NONE,
   HX__PLACE_INPUT,
+  HX__PLACE_OUTPUT,
   HX__PLACE_TEMPORARY,
   HX__PLACE_ROW, /* a value that rows have one of; from here on, elements have one value together */
   HX__PLACE_VALUE,
@@ -64,7 +70,7 @@ typedef enum hx__expr_place {
 } hx__expr_place;
 
 typedef struct hx__expr_operand {
-  uint8_t place, index; /* of an input, a temporary or a parameter */
+  uint8_t place, index; /* of an input, an output, a temporary or a parameter */
   uint32_t bits;        /* HX__PLACE_VALUE */
 } hx__expr_operand;
 
@@ -74,7 +80,7 @@ typedef struct hx__expr_step {
 } hx__expr_step;
 
 typedef struct hx__expr_code {
-  unsigned steps, inputs;
+  unsigned steps, inputs, outputs;
   unsigned groups;     /* those after the first `groups` hold neither temporaries nor values of rows */
   unsigned row_values; /* how many values rows have one of, and which: inputs, and those after them */
   bool per_row[HX__EXPR_ROW_VALUES];

@@ -8,7 +8,9 @@
 #include "runtime/expr/parser.h"
 #include "runtime/expr/values.h"
 
-_Static_assert(HX_MAX_INPUTS == HX__EXPR_INPUTS && HX_MAX_PARAMETERS == HX__EXPR_PARAMETERS, "hx_map.h has them, too");
+_Static_assert(HX_MAX_INPUTS == HX__EXPR_INPUTS && HX_MAX_PARAMETERS == HX__EXPR_PARAMETERS &&
+                   HX_MAX_OUTPUTS == HX__EXPR_OUTPUTS,
+               "hx_map.h has them, too");
 
 /* What a deep text calls once must not take stack in each of its levels. */
 #define NEVER_INLINED __attribute__((noinline))
@@ -294,15 +296,53 @@ static void parse_variable(parser *p) {
   if (p->s.status == HX_OK) declare(p, v, &where, p->s.text);
 }
 
+static void parse_variables(parser *p) {
+  while (p->s.status == HX_OK && hx__is_type_word(&p->s) && !hx__source_is_word(&p->s, "return")) parse_variable(p);
+}
+
 /* Variables, the expression, and nothing else. */
 static unsigned parse_body(parser *p) {
-  while (p->s.status == HX_OK && hx__is_type_word(&p->s) && !hx__source_is_word(&p->s, "return")) parse_variable(p);
+  parse_variables(p);
   if (hx__source_is_word(&p->s, "return")) hx__source_advance(&p->s);
   const unsigned v = parse_expression(p);
   hx__source_accept(&p->s, ';');
   if (p->s.token.kind != TOKEN_END)
     hx__source_fail(&p->s, &p->s.token, "an operator is expected before %s", hx__source_quote(&p->s, &p->s.token).text);
   return v;
+}
+
+/* A name among the outputs: what it stands for. */
+static uint16_t parse_output(parser *p) {
+  const token where = p->s.token;
+  const quoted q = hx__source_quote(&p->s, &where);
+  const name *const n = where.kind == TOKEN_NAME ? find_name(p, &where) : NULL;
+  if (where.kind == TOKEN_NAME && !n)
+    hx__source_fail(&p->s, &where, "%s is not a variable of the text", q.text);
+  else if (!n)
+    hx__source_fail(&p->s, &where, "the name of a variable is expected before %s", q.text);
+  hx__source_advance(&p->s);
+  return n ? (uint16_t)n->value : 0;
+}
+
+/* "u, v": variables of the text, which then consists of these alone. */
+static void parse_outputs(parser *p, const char *outputs) {
+  parse_variables(p);
+  if (p->s.token.kind != TOKEN_END)
+    hx__source_fail(&p->s, &p->s.token,
+                    "%s follows the variables, of which the source names some as outputs: the text "
+                    "ends with a declaration",
+                    hx__source_quote(&p->s, &p->s.token).text);
+  if (p->s.status != HX_OK) return;
+  hx__source_begin(&p->s, "outputs", outputs);
+  do {
+    const token where = p->s.token;
+    const uint16_t v = parse_output(p);
+    if (p->e->outputs == HX__EXPR_OUTPUTS) hx__source_fail(&p->s, &where, "more than %u outputs", HX__EXPR_OUTPUTS);
+    if (p->s.status != HX_OK) return;
+    p->e->result[p->e->outputs++] = v;
+  } while (hx__source_accept(&p->s, ','));
+  if (p->s.token.kind != TOKEN_END)
+    hx__source_fail(&p->s, &p->s.token, "',' is expected before %s", hx__source_quote(&p->s, &p->s.token).text);
 }
 
 static hx_status check_text(const char *name, const char *text) {
@@ -315,9 +355,10 @@ static hx_status check_text(const char *name, const char *text) {
 hx_status hx__expr_compile(const hx_kernel_source *source, hx__expr *out) {
   const char *const inputs = source->inputs ? source->inputs : "";
   const char *const parameters = source->parameters ? source->parameters : "";
+  const char *const outputs = source->outputs ? source->outputs : "";
   hx_status s;
   if ((s = check_text("inputs", inputs)) != HX_OK || (s = check_text("parameters", parameters)) != HX_OK ||
-      (s = check_text("text", source->text)) != HX_OK)
+      (s = check_text("outputs", outputs)) != HX_OK || (s = check_text("text", source->text)) != HX_OK)
     return s;
   parser p = {.e = out};
   memset(out, 0, sizeof *out);
@@ -327,7 +368,12 @@ hx_status hx__expr_compile(const hx_kernel_source *source, hx__expr *out) {
       parse_list(&p, "parameters", parameters, HX__EXPR_PARAMETER, out->parameter_type, HX__EXPR_PARAMETERS);
   if (p.s.status != HX_OK) return p.s.status;
   hx__source_begin(&p.s, "text", source->text);
-  out->result = parse_body(&p);
+  if (*outputs) {
+    parse_outputs(&p, outputs);
+  } else {
+    out->result[0] = (uint16_t)parse_body(&p);
+    out->outputs = 1;
+  }
   if (p.s.status == HX_OK) hx__expr_remove_unused(out);
   return p.s.status;
 }

@@ -69,7 +69,7 @@ void hx__expr_remove_unused(hx__expr *e) {
   bool used[HX__EXPR_VALUES] = {false};
   uint16_t number[HX__EXPR_VALUES] = {0};
   unsigned count = 0;
-  used[e->result] = true;
+  for (unsigned o = 0; o < e->outputs; o++) used[e->result[o]] = true;
   for (unsigned i = e->count; i-- > 0;)
     for (unsigned k = 0; used[i] && k < hx__expr_operands((hx__expr_op)e->value[i].op); k++)
       used[e->value[i].arg[k]] = true;
@@ -81,7 +81,7 @@ void hx__expr_remove_unused(hx__expr *e) {
     e->value[count++] = v;
   }
   renumber_calls(e, used, number);
-  e->result = number[e->result];
+  for (unsigned o = 0; o < e->outputs; o++) e->result[o] = number[e->result[o]];
   memset(&e->value[count], 0, (e->count - count) * sizeof e->value[0]); /* equal expressions have equal bytes */
   e->count = count;
   e->by_row = e->by_index = false;

@@ -20,10 +20,10 @@ bool hx__copies_are_present(const hx__range *r, const hx__array *array);
 void hx__copies_invalidate(hx__memory *memory, const void *p, size_t bytes, bool by_advice);
 /* Whether a device has a result in the range that the host lacks, or may have one when a run ends. */
 bool hx__copies_hold_results(const hx__range *r);
-/* Bracket a task that writes its output. In between, results that it replaces are not copied to the host. Afterwards
+/* Bracket a task that writes its outputs. In between, results that it replaces are not copied to the host. Afterwards
  * results of which it has written an element are stale. written: false if it has written nothing. */
 void hx__copies_claim(hx__memory *memory, const hx__work *work);
-void hx__copies_release_output(hx__memory *memory, const hx__work *work, bool written);
+void hx__copies_release_outputs(hx__memory *memory, const hx__work *work, bool written);
 /* The copies of a range that is not known any more are not valid. */
 void hx__copies_forget(hx__memory *memory, hx__range *r);
 void hx__copies_free(hx__memory *memory);

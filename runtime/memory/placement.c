@@ -25,7 +25,7 @@ uint32_t hx__memory_placement(hx__memory *m, const hx__work *w) {
     placement |= (present ? HX__PRESENT : direct ? DIRECT : STAGED) << shift;
   }
   if ((w->matmul || w->map) && m->known_count && !hx__c_has_gaps(w)) {
-    const hx__array c = hx__array_of_c(w);
+    const hx__array c = hx__array_of_output(w, 0);
     const hx__range *const r = hx__range_of(m, c.p, hx__array_bytes(&c));
     if (r && (r->advice & HX_RESIDENT)) placement |= HX__RESIDENT_C;
   }

@@ -71,7 +71,6 @@ bool hx__c_has_gaps(const hx__work *w) {
 }
 
 hx__array hx__array_of_c(const hx__work *w) {
-  if (w->map) return (hx__array){.p = w->map_out, .rows = w->units / w->cols, .cols = w->cols, .ld = w->ld_out};
   if (w->by_products && hx__c_has_gaps(w)) return array_of_matrices(w, HX__BATCH_C);
   if (w->by_products) {
     const size_t n = w->gemm.n;
@@ -80,8 +79,9 @@ hx__array hx__array_of_c(const hx__work *w) {
   return (hx__array){.p = w->gemm.c, .rows = w->gemm.m, .cols = w->gemm.n, .ld = w->gemm.ldc};
 }
 
-hx__array hx__array_of_output(const hx__work *w) {
-  if (w->matmul || w->map) return hx__array_of_c(w);
+hx__array hx__array_of_output(const hx__work *w, unsigned output) {
+  if (w->map) return (hx__array){.p = w->output[output], .rows = w->units / w->cols, .cols = w->cols, .ld = w->ld_out};
+  if (w->matmul) return hx__array_of_c(w);
   const size_t words = hx__work_values(w) * sizeof(hx_value) / sizeof(uint32_t);
   return (hx__array){.p = w->out, .rows = 1, .cols = words, .ld = words};
 }
@@ -105,9 +105,10 @@ static bool product_overlaps(const hx__work *w, const void *p, size_t bytes) {
 
 bool hx__memory_task_overlaps(const hx__work *w, const void *p, size_t bytes) {
   if (w->matmul) return product_overlaps(w, p, bytes);
-  const hx__array c = w->map ? hx__array_of_c(w) : (hx__array){.p = NULL};
-  if (w->map && bytes_overlap(c.p, hx__array_bytes(&c), p, bytes)) return true;
-  if (bytes_overlap(w->out, hx__work_values(w) * sizeof *w->out, p, bytes)) return true;
+  for (unsigned o = 0; o < hx__work_outputs(w); o++) {
+    const hx__array out = hx__array_of_output(w, o);
+    if (bytes_overlap(out.p, hx__array_bytes(&out), p, bytes)) return true;
+  }
   for (size_t i = 0, n = hx__memory_arrays(w); i < n; i++) {
     const hx__array a = hx__array_of(w, i);
     if (bytes_overlap(a.p, hx__array_bytes(&a), p, bytes)) return true;

@@ -39,11 +39,12 @@ uint64_t hx__next_version(void);
  * there. */
 hx__memory_mode hx__mode_of(const hx__memory *memory, const hx__device *device, const hx__range *r);
 
-/* The arrays of a task in the order of hx__request.arrays; its C or the result of a map; and its output of any kind. A
+/* The arrays of a task in the order of hx__request.arrays; its C; and what it writes, of which only maps have more
+ * than one array (hx__work_outputs). A
  * batch with gaps between matrices is one row, with these gaps. */
 hx__array hx__array_of(const hx__work *work, size_t index);
 hx__array hx__array_of_c(const hx__work *work);
-hx__array hx__array_of_output(const hx__work *work);
+hx__array hx__array_of_output(const hx__work *work, unsigned output);
 static inline size_t hx__array_bytes(const hx__array *a) {
   return a->rows && a->cols ? ((a->rows - 1) * a->ld + a->cols) * sizeof(float) : 0;
 }

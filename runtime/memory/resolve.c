@@ -12,23 +12,25 @@ typedef struct extent {
   size_t bytes;
 } extent;
 
-static extent output_of(const hx__work *w) {
-  const hx__array c = hx__array_of_output(w);
+static extent output_of(const hx__work *w, unsigned output) {
+  const hx__array c = hx__array_of_output(w, output);
   return (extent){c.p, hx__array_bytes(&c)};
 }
 
-static hx__range *coarse_output(const hx__memory *m, const hx__work *w) {
-  const extent out = output_of(w);
+static hx__range *coarse_output(const hx__memory *m, const hx__work *w, unsigned output) {
+  const extent out = output_of(w, output);
   hx__range *const r = hx__range_of(m, out.p, out.bytes);
   return r && r->block && r->mode == HX__MEMORY_SVM_COARSE ? r : NULL;
 }
 
 /* Gives ranges that contain outputs of the task a new version, so that copies of them become stale. */
 static void mark_outputs_written(const hx__memory *m, const hx__work *w) {
-  const extent out = output_of(w);
-  size_t count;
-  hx__range *const *const ranges = hx__known_overlapping(m, out.p, out.bytes, &count);
-  for (size_t i = 0; i < count; i++) ranges[i]->version = hx__next_version();
+  for (unsigned o = 0; o < hx__work_outputs(w); o++) {
+    const extent out = output_of(w, o);
+    size_t count;
+    hx__range *const *const ranges = hx__known_overlapping(m, out.p, out.bytes, &count);
+    for (size_t i = 0; i < count; i++) ranges[i]->version = hx__next_version();
+  }
 }
 
 void hx__memory_claim_outputs(hx__memory *m, const hx__work *w) {
@@ -36,19 +38,23 @@ void hx__memory_claim_outputs(hx__memory *m, const hx__work *w) {
   hx__lock(&m->lock);
   mark_outputs_written(m, w);
   hx__copies_claim(m, w);
-  hx__range *const r = coarse_output(m, w);
-  while (r && r->readers && !hx__in_forked_child()) pthread_cond_wait(&m->changed, &m->lock);
-  if (r) r->writers++;
+  for (unsigned o = 0; o < hx__work_outputs(w); o++) {
+    hx__range *const r = coarse_output(m, w, o);
+    while (r && r->readers && !hx__in_forked_child()) pthread_cond_wait(&m->changed, &m->lock);
+    if (r) r->writers++;
+  }
   hx__unlock(&m->lock);
 }
 
 void hx__memory_release_outputs(hx__memory *m, const hx__work *w, bool written) {
   if (atomic_load_explicit(&m->watched_ranges, memory_order_relaxed) == 0) return;
   hx__lock(&m->lock);
-  hx__range *const r = coarse_output(m, w);
-  if (r) r->writers--;
+  for (unsigned o = 0; o < hx__work_outputs(w); o++) {
+    hx__range *const r = coarse_output(m, w, o);
+    if (r) r->writers--;
+  }
   mark_outputs_written(m, w);
-  hx__copies_release_output(m, w, written);
+  hx__copies_release_outputs(m, w, written);
   hx__unlock(&m->lock);
 }
 
@@ -80,11 +86,11 @@ uint64_t hx__memory_version(hx__memory *m, const hx__work *w, unsigned operand) 
 }
 
 void hx__memory_resolve(hx__memory *m, hx__device *d, const hx__work *w, hx__array *arrays) {
-  const extent written = w->matmul || w->map ? output_of(w) : (extent){NULL, 0};
+  const extent written = w->matmul || w->map ? output_of(w, 0) : (extent){NULL, 0};
   hx__lock(&m->lock);
   for (size_t i = 0, n = hx__memory_arrays(w); i < n; i++) {
     arrays[i] = hx__array_of(w, i);
-    resolve_one(m, d, w->map && arrays[i].p == w->map_out, written, &arrays[i]);
+    resolve_one(m, d, w->map && arrays[i].p == w->output[0], written, &arrays[i]);
   }
   hx__unlock(&m->lock);
 }

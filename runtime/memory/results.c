@@ -3,17 +3,17 @@
 #include "runtime/base/thread.h"
 #include "runtime/memory/copy.h"
 
-/* Whether the task needs the old contents of its output. */
-static bool reads_output(const hx__work *w) {
+/* Whether the task needs the old contents of an output. */
+static bool reads_output(const hx__work *w, const hx__array *out) {
   for (size_t i = 0; w->map && i < hx__memory_arrays(w); i++)
-    if (w->input[i] == w->map_out) return true;
+    if (w->input[i] == out->p) return true;
   return w->matmul && w->gemm.beta != 0.0f;
 }
 
 /* Whether the task, with this output, overwrites the whole result without reading it. */
 static bool replaces(const hx__work *w, const hx__array *out, const hx__copy *c) {
   const hx__array *const r = &c->result;
-  return !c->version && !reads_output(w) && !hx__c_has_gaps(w) && r->p == out->p && r->ld == out->ld &&
+  return !c->version && !reads_output(w, out) && !hx__c_has_gaps(w) && r->p == out->p && r->ld == out->ld &&
          r->rows <= out->rows && r->cols <= out->cols;
 }
 
@@ -27,7 +27,7 @@ static bool batch_shares_result(const hx__copy *c, const hx__work *batch) {
 /* Waits until a copy to the host has ended. The lists of copies may be others afterwards. */
 static void wait_for_fetch(hx__memory *m) { pthread_cond_wait(&m->changed, &m->lock); }
 
-/* Whether another thread is copying a result to the host that shares an element with the output. In a forked child
+/* Whether another thread is copying a result to the host that shares an element with an output. In a forked child
  * there are no such threads. */
 static bool output_is_fetched(const hx__memory *m, const hx__array *out) {
   size_t count;
@@ -38,9 +38,16 @@ static bool output_is_fetched(const hx__memory *m, const hx__array *out) {
   return false;
 }
 
-void hx__copies_claim(hx__memory *m, const hx__work *w) {
-  const hx__array out = hx__array_of_output(w);
-  while (output_is_fetched(m, &out)) wait_for_fetch(m);
+static bool any_output_is_fetched(const hx__memory *m, const hx__work *w) {
+  for (unsigned o = 0; o < hx__work_outputs(w); o++) {
+    const hx__array out = hx__array_of_output(w, o);
+    if (output_is_fetched(m, &out)) return true;
+  }
+  return false;
+}
+
+static void claim_output(hx__memory *m, const hx__work *w, unsigned output) {
+  const hx__array out = hx__array_of_output(w, output);
   size_t count;
   hx__range *const *const ranges = hx__known_overlapping(m, out.p, hx__array_bytes(&out), &count);
   for (size_t i = 0; i < count; i++)
@@ -48,8 +55,13 @@ void hx__copies_claim(hx__memory *m, const hx__work *w) {
       if (replaces(w, &out, c)) c->overwritten = true;
 }
 
-void hx__copies_release_output(hx__memory *m, const hx__work *w, bool written) {
-  const hx__array out = hx__array_of_output(w);
+void hx__copies_claim(hx__memory *m, const hx__work *w) {
+  while (any_output_is_fetched(m, w)) wait_for_fetch(m);
+  for (unsigned o = 0; o < hx__work_outputs(w); o++) claim_output(m, w, o);
+}
+
+static void release_output(hx__memory *m, const hx__work *w, unsigned output, bool written) {
+  const hx__array out = hx__array_of_output(w, output);
   size_t count;
   hx__range *const *const ranges = hx__known_overlapping(m, out.p, hx__array_bytes(&out), &count);
   for (size_t i = 0; i < count; i++) {
@@ -59,6 +71,10 @@ void hx__copies_release_output(hx__memory *m, const hx__work *w, bool written) {
     }
     hx__copies_free_stale(m, &ranges[i]->copies);
   }
+}
+
+void hx__copies_release_outputs(hx__memory *m, const hx__work *w, bool written) {
+  for (unsigned o = 0; o < hx__work_outputs(w); o++) release_output(m, w, o, written);
 }
 
 /* The resident result on this device that is exactly this array. */
@@ -76,13 +92,13 @@ bool hx__memory_resident_begin(hx__memory *m, hx__device *d, const hx__work *w, 
   if (atomic_load_explicit(&m->watched_ranges, memory_order_relaxed) == 0 || !(w->matmul || w->map) || !w->needs ||
       hx__c_has_gaps(w) || !hx__copies_are_supported(d))
     return false;
-  const hx__array out = hx__array_of_c(w);
+  const hx__array out = hx__array_of_output(w, 0);
   hx__lock(&m->lock);
   hx__range *const r = hx__range_of(m, out.p, hx__array_bytes(&out));
   const bool stays =
       r && hx__range_keeps_result(r, out.p, hx__array_bytes(&out)) && hx__mode_of(m, d, r) == HX__MEMORY_COPY;
   hx__copy *old = stays ? result_of(r, d, &out) : NULL;
-  hx__copy *c = old && may_overwrite && !old->users && !reads_output(w) ? old : NULL;
+  hx__copy *c = old && may_overwrite && !old->users && !reads_output(w, &out) ? old : NULL;
   resident->overwrites = c;
   old = old && w->matmul && w->gemm.beta != 0.0f ? old : NULL;
   if (old) old->users++;
@@ -147,10 +163,10 @@ static hx__copy *find_lacking_input(const hx__memory *m, const hx__array *a, con
   return NULL;
 }
 
-/* The same of its output, unless the task replaces the result, or computes it again where it is. */
-static hx__copy *find_lacking_output(const hx__memory *m, const hx__work *w, const hx__device *sole_device,
-                                     bool resident) {
-  const hx__array out = hx__array_of_output(w);
+/* The same of an output, unless the task replaces the result, or computes it again where it is. */
+static hx__copy *find_lacking_output(const hx__memory *m, const hx__work *w, unsigned output,
+                                     const hx__device *sole_device, bool resident) {
+  const hx__array out = hx__array_of_output(w, output);
   size_t count;
   hx__range *const *const ranges = hx__known_overlapping(m, out.p, hx__array_bytes(&out), &count);
   for (size_t i = 0; i < count; i++) {
@@ -171,7 +187,11 @@ static hx__copy *find_device_only(const hx__memory *m, const hx__work *w, const 
     hx__copy *const c = find_lacking_input(m, &a, sole_device);
     if (c) return c;
   }
-  return find_lacking_output(m, w, sole_device, resident);
+  for (unsigned o = 0; o < hx__work_outputs(w); o++) {
+    hx__copy *const c = find_lacking_output(m, w, o, sole_device, resident);
+    if (c) return c;
+  }
+  return NULL;
 }
 
 static bool take_result(hx__copy *c, hx__device_only_result *result) {

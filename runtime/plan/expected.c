@@ -82,7 +82,7 @@ typedef struct transfer {
 /* The inputs of a user kernel and its result. The second class of placement stands for all inputs after the first that
  * has an element for each element, and for those that have a value for each row. */
 static double map_ns_per_unit(const hx__work *w, double first_ns, double other_ns, double out_ns) {
-  double ns = w->map ? out_ns : 0.0, next_ns = first_ns;
+  double ns = w->map ? hx__work_outputs(w) * out_ns : 0.0, next_ns = first_ns;
   for (unsigned i = 0; i < w->kernel->expr.inputs; i++) {
     const bool per_row = w->kernel->expr.per_row[i];
     const hx__matrix m = hx__input_matrix(w, i);

@@ -17,7 +17,8 @@
  * its evaluator, of which two take about as long as reading an array from a cache. */
 #define STEPS_AN_ARRAY 2u
 static uint64_t effort_of_map(const hx__work *w) {
-  const uint64_t each = hx__expr_element_inputs(&w->kernel->expr) + w->map + w->kernel->effort / STEPS_AN_ARRAY;
+  const uint64_t each = hx__expr_element_inputs(&w->kernel->expr) + (w->map ? hx__work_outputs(w) : 0) +
+                        w->kernel->effort / STEPS_AN_ARRAY;
   uint64_t effort;
   return __builtin_mul_overflow(w->units, each, &effort) ? UINT64_MAX : effort;
 }

@@ -1,53 +1,62 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The check of a map and of a map-reduce. */
-#include <limits.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "runtime/base/operations.h"
 #include "runtime/task/check.h"
 
-#define OUT UINT_MAX /* in place of an input's index */
+typedef enum array_role {
+  INPUT,
+  OUTPUT, /* of a list */
+  OUT     /* the only output */
+} array_role;
 
 typedef struct array_name {
   char text[32];
 } array_name;
 
 /* Only for messages: it takes longer than all checks. */
-static array_name name_of(unsigned index) {
+static array_name name_of(array_role role, unsigned index) {
   array_name name = {"out"};
-  if (index != OUT) snprintf(name.text, sizeof name.text, "inputs[%u]", index);
+  if (role != OUT) snprintf(name.text, sizeof name.text, role == INPUT ? "inputs[%u]" : "outputs[%u]", index);
   return name;
 }
 
-static hx_status check_array(const hx__work *w, hx__matrix m, unsigned index) {
+static hx_status check_array(const hx__work *w, hx__matrix m, array_role role, unsigned index) {
   const void *const p = m.base;
-  if (!p) REFUSE("%s is NULL with n = %zu", name_of(index).text, w->n);
-  if (misaligned(p, ELEMENT)) REFUSE("%s is %p: not aligned to 4 bytes", name_of(index).text, p);
-  if (m.ld < m.cols) REFUSE("ld of %s is %zu: less than cols = %zu", name_of(index).text, m.ld, m.cols);
+  if (!p) REFUSE("%s is NULL with n = %zu", name_of(role, index).text, w->n);
+  if (misaligned(p, ELEMENT)) REFUSE("%s is %p: not aligned to 4 bytes", name_of(role, index).text, p);
+  if (m.ld < m.cols) REFUSE("ld of %s is %zu: less than cols = %zu", name_of(role, index).text, m.ld, m.cols);
   size_t elements, bytes;
   if (m.rows > 1 && m.ld > SIZE_MAX / ELEMENT / (m.rows - 1))
-    REFUSE("ld of %s is %zu: %zu rows overflow the address space", name_of(index).text, m.ld, m.rows);
+    REFUSE("ld of %s is %zu: %zu rows overflow the address space", name_of(role, index).text, m.ld, m.rows);
   if (__builtin_mul_overflow(m.rows - 1, m.ld, &elements) || __builtin_add_overflow(elements, m.cols, &elements) ||
       __builtin_mul_overflow(elements, (size_t)ELEMENT, &bytes) || (uintptr_t)p > UINTPTR_MAX - bytes)
-    REFUSE("%s is %p: wraps the address space with n = %zu", name_of(index).text, p, w->n);
+    REFUSE("%s is %p: wraps the address space with n = %zu", name_of(role, index).text, p, w->n);
   return HX_OK;
 }
 
 /* The bytes from the first element to the last one. */
 static size_t extent(hx__matrix m) { return ((m.rows - 1) * m.ld + m.cols) * ELEMENT; }
 
+static hx_status check_inputs(const hx__work *w) {
+  for (unsigned i = 0; i < w->kernel->expr.inputs; i++) {
+    const hx_status s = check_array(w, hx__input_matrix(w, i), INPUT, i);
+    if (s != HX_OK) return s;
+  }
+  return HX_OK;
+}
+
 /* An output of `bytes`. The results of a map may replace an input, of which each element is read before it is written,
  * but not one that has a value for each row, which all elements of the row read. */
-static hx_status check_inputs(hx__work *w, const void *out, size_t bytes) {
+static hx_status check_overlap(const hx__work *w, const void *out, size_t bytes, array_role role, unsigned index) {
   const size_t rows = w->units / w->cols;
   for (unsigned i = 0; i < w->kernel->expr.inputs; i++) {
-    const hx__matrix m = hx__input_matrix(w, i);
-    const hx_status s = check_array(w, m, i);
-    if (s != HX_OK) return s;
     const bool per_row = w->kernel->expr.per_row[i], same_rows = rows == 1 || w->ld[i] == w->ld_out;
     if (w->map && out == w->input[i] && same_rows && !per_row) continue;
-    if (hx__ranges_share(out, bytes, w->input[i], extent(m)))
-      REFUSE("out at %p shares an element with inputs[%u] at %p%s", out, i, w->input[i],
+    if (hx__ranges_share(out, bytes, w->input[i], extent(hx__input_matrix(w, i))))
+      REFUSE("%s at %p shares an element with inputs[%u] at %p%s", name_of(role, index).text, out, i, w->input[i],
              !w->map              ? ""
              : per_row            ? ", which has one value for each row"
              : out == w->input[i] ? " and its rows are not as far apart"
@@ -93,7 +102,8 @@ static hx_status check_results(const struct hx_map_args *t, hx__work *w) {
     if (hx__needs_an_element(w->fields[f].op))
       REFUSE("n is 0: %s%s has no value", hx__op_enumerator(w->fields[f].op),
              hx__field_text(t->fields ? f : HX__NO_INDEX).text);
-  return t->n ? check_inputs(w, t->out, count * sizeof(hx_value)) : HX_OK;
+  const hx_status s = t->n ? check_inputs(w) : HX_OK;
+  return s == HX_OK && t->n ? check_overlap(w, t->out, count * sizeof(hx_value), OUT, 0) : s;
 }
 
 /* From here on w->n is the length of a row. */
@@ -141,12 +151,64 @@ static hx_status check_reduction(const struct hx_map_args *t, hx__work *w) {
   return refused;
 }
 
+/* The arrays that a map writes: out, or a list of them. */
+static hx_status copy_outputs(const struct hx_map_args *t, hx__work *w) {
+  const unsigned count = t->kernel->expr.outputs;
+  if (!t->nfields && count > 1) REFUSE("the kernel has %u outputs: hx_map_outputs takes the list of them", count);
+  for (unsigned o = 0; o < count; o++) w->output[o] = NULL;
+  if (!t->nfields || t->n == 0) {
+    w->output[0] = t->out;
+    return HX_OK;
+  }
+  if (!t->out) REFUSE("outputs is NULL, and the kernel has %u", count);
+  memcpy(w->output, t->out, count * sizeof w->output[0]);
+  return HX_OK;
+}
+
+static hx__matrix output_matrix(const hx__work *w, unsigned output) {
+  return (hx__matrix){w->output[output], w->n / w->cols, w->cols, w->ld_out};
+}
+
+static hx_status check_outputs(const hx__work *w, array_role role) {
+  for (unsigned o = 0; o < w->kernel->expr.outputs; o++) {
+    const hx_status s = check_array(w, output_matrix(w, o), role, o);
+    if (s != HX_OK) return s;
+  }
+  return HX_OK;
+}
+
+static hx_status check_overlaps(const hx__work *w, array_role role) {
+  const size_t bytes = extent(output_matrix(w, 0)); /* of each output */
+  for (unsigned o = 0; o < w->kernel->expr.outputs; o++) {
+    const hx_status s = check_overlap(w, w->output[o], bytes, role, o);
+    if (s != HX_OK) return s;
+    for (unsigned other = 0; other < o; other++)
+      if (hx__ranges_share(w->output[o], bytes, w->output[other], bytes))
+        REFUSE("outputs[%u] at %p shares an element with outputs[%u] at %p", o, w->output[o], other, w->output[other]);
+  }
+  return HX_OK;
+}
+
+static hx_status check_elements(const struct hx_map_args *t, hx__work *w) {
+  w->fields = NULL;
+  w->nfields = 0;
+  w->out = NULL;
+  hx_status s = copy_outputs(t, w);
+  if (s != HX_OK || t->n == 0) return s;
+  join_rows(w);
+  const array_role role = t->nfields ? OUTPUT : OUT;
+  if ((s = check_outputs(w, role)) != HX_OK || (s = check_inputs(w)) != HX_OK) return s;
+  return check_overlaps(w, role);
+}
+
 hx_status hx__check_map(const struct hx_map_args *t, hx__work *w) {
   if (!t->kernel) REFUSE("kernel is NULL");
   if (t->n > SIZE_MAX / ELEMENT) REFUSE("n is %zu: its bytes overflow size_t", t->n);
   if (t->op && t->ld_out > 1) REFUSE("ld_out is %zu in a map-reduce: 1 if there are rows, otherwise 0", t->ld_out);
   if (t->op && !t->ld_out && (t->rows || t->ld)) REFUSE("rows and ld are not zero in a map-reduce without rows");
-  if (!t->op && (t->fields || t->nfields)) REFUSE("fields and nfields are not zero in a map");
+  if (!t->op && (t->fields || t->nfields > 1)) REFUSE("fields is not NULL, or nfields is not 0 or 1, in a map");
+  if (t->op && t->kernel->expr.outputs > 1)
+    REFUSE("the kernel has %u outputs: a map-reduce takes one", t->kernel->expr.outputs);
   const size_t rows = t->rows || (t->op && t->ld_out) ? t->rows : 1;
   w->kernel = t->kernel;
   w->map = t->op == 0;
@@ -159,15 +221,7 @@ hx_status hx__check_map(const struct hx_map_args *t, hx__work *w) {
   w->slices = w->n / HX__LEAF + (w->n % HX__LEAF != 0);
   w->units = w->n;
   w->needs = HX__NEED_MAPS;
-  hx_status s = copy_lists(t, w);
-  if (s != HX_OK || !w->map) return s == HX_OK ? check_reduction(t, w) : s;
-  w->fields = NULL;
-  w->nfields = 0;
-  w->out = NULL;
-  w->map_out = t->out;
-  if (t->n == 0) return HX_OK;
-  join_rows(w);
-  const hx__matrix out = {t->out, w->n / w->cols, w->cols, w->ld_out};
-  s = check_array(w, out, OUT);
-  return s == HX_OK ? check_inputs(w, t->out, extent(out)) : s;
+  const hx_status s = copy_lists(t, w);
+  if (s != HX_OK) return s;
+  return w->map ? check_elements(t, w) : check_reduction(t, w);
 }

@@ -55,8 +55,8 @@ typedef struct hx__work {
 
   const struct hx_kernel *kernel; /* map or map-reduce: what is computed of each element; else NULL */
   bool map;                       /* the results are elements: there are no fields */
-  void *map_out;                  /* map only */
-  size_t cols, ld_out;            /* elements of a row, units / cols of which there are; map: of out from row to row */
+  void *output[HX__EXPR_OUTPUTS]; /* map only: what the kernel writes */
+  size_t cols, ld_out; /* elements of a row, units / cols of which there are; map: of outputs from row to row */
   const void *input[HX__EXPR_INPUTS];
   size_t ld[HX__EXPR_INPUTS]; /* elements from row to row; 0: every row is the first one, or has the first value */
   uint32_t parameter[HX__EXPR_PARAMETERS];
@@ -209,6 +209,9 @@ static inline hx__matrix hx__input_matrix(const hx__work *work, size_t input) {
   const size_t ld = work->ld[input], cols = work->kernel->expr.per_row[input] ? 1 : work->cols;
   return (hx__matrix){work->input[input], ld ? work->units / work->cols : 1, cols, ld ? ld : cols};
 }
+
+/* How many arrays the task writes. */
+static inline unsigned hx__work_outputs(const hx__work *work) { return work->map ? work->kernel->expr.outputs : 1; }
 
 /* The inputs from an element on. */
 typedef struct hx__inputs {

@@ -23,7 +23,7 @@ cat >"$scratch/map.c" <<'SOURCE'
 #include "hx_map.h"
 int main(void) {
   hx_kernel *k = 0;
-  hx_kernel_source s = {"x", "float x", 0, {0}};
+  hx_kernel_source s = {"x", "float x", 0, 0, {0}};
   float x = 0;
   const void *inputs[1];
   inputs[0] = &x;

@@ -83,7 +83,7 @@ static void check_row(size_t row, const uint32_t *x, const uint32_t *y) {
     const hx__cpu_kernels *const cpu = hx__cpu_kernels_for(isa);
     uint32_t out[PAIRS];
     if (!cpu) continue;
-    cpu->evaluate(&code, inputs, &parameter, (hx__expr_rows){.n = PAIRS, .rows = 1}, false, out);
+    cpu->evaluate(&code, inputs, &parameter, (hx__expr_rows){.n = PAIRS, .rows = 1}, false, (void *[]){out});
     for (size_t i = 0; i < PAIRS; i++) {
       const uint32_t want = rows[row].of(x[i], y[i]);
       CHECK(out[i] == want, "isa %d: %s of %08x and %08x is %08x, not %08x", (int)isa, rows[row].text, x[i], y[i],

@@ -61,7 +61,7 @@ static void evaluate(const evaluation *e, bool past_caches, uint32_t *out) {
   const uint32_t parameters[] = {0x3fc00000u};
   const size_t ld[] = {e->ld, e->ld};
   const hx__expr_rows rows = {.n = e->n, .rows = e->rows, .ld = ld, .ld_out = e->ld};
-  e->cpu->evaluate(e->code, e->inputs, parameters, rows, past_caches, out);
+  e->cpu->evaluate(e->code, e->inputs, parameters, rows, past_caches, (void *[]){out});
 }
 
 /* out: room for the elements from the first to the last, and no more. */
@@ -120,9 +120,9 @@ static void check_rows(const evaluation *e, const guarded *memory, const hx__exp
     const hx__expr_rows one = {.n = r->n, .rows = 1};
     const void *const of_row[] = {(const uint32_t *)inputs[0] + row * r->ld[0],
                                   (const uint32_t *)inputs[1] + row * r->ld[1]};
-    e->cpu->evaluate(e->code, of_row, parameters, one, false, want + row * r->ld_out);
+    e->cpu->evaluate(e->code, of_row, parameters, one, false, (void *[]){want + row * r->ld_out});
   }
-  e->cpu->evaluate(e->code, inputs, parameters, *r, false, out);
+  e->cpu->evaluate(e->code, inputs, parameters, *r, false, (void *[]){out});
   CHECK(memcmp(want, out, all * sizeof *out) == 0, "isa %d: %zu rows of %zu, ld %zu, %zu -> %zu%s", (int)e->cpu->isa,
         r->rows, r->n, r->ld[0], r->ld[1], r->ld_out, in_place ? ", in place" : "");
 }
@@ -159,10 +159,10 @@ static void check_values_of_rows(const hx__cpu_kernels *cpu, const hx__expr_code
     const void *const of_row[] = {x + row * r->ld[0]};
     parameters[1] = y[row * r->ld[1]];
     const hx__expr_rows one = {.n = r->n, .rows = 1, .row = r->row + (uint32_t)row, .index = r->index};
-    cpu->evaluate(&code[1], of_row, parameters, one, false, want + row * r->ld_out);
+    cpu->evaluate(&code[1], of_row, parameters, one, false, (void *[]){want + row * r->ld_out});
   }
   const void *const inputs[] = {x, y};
-  cpu->evaluate(&code[0], inputs, parameters, *r, r->n > 1000, out);
+  cpu->evaluate(&code[0], inputs, parameters, *r, r->n > 1000, (void *[]){out});
   CHECK(memcmp(want, out, all * sizeof *out) == 0, "isa %d: %zu rows of %zu, ld %zu, %zu -> %zu%s", (int)cpu->isa,
         r->rows, r->n, r->ld[0], r->ld[1], r->ld_out, in_place ? ", in place" : "");
 }
@@ -200,7 +200,7 @@ static void check_numbers(const hx__cpu_kernels *cpu, guarded memory) {
         const hx__expr_rows r = {.n = n, .rows = MOST_ROWS, .ld_out = ld, .row = SEAM, .index = SEAM};
         uint32_t *const out = (uint32_t *)(void *)memory.end - ((MOST_ROWS - 1) * ld + n);
         size_t wrong = 0;
-        cpu->evaluate(&code, NULL, NULL, r, n > 1000, out);
+        cpu->evaluate(&code, NULL, NULL, r, n > 1000, (void *[]){out});
         for (uint32_t row = 0; row < MOST_ROWS; row++)
           for (uint32_t i = 0; i < n; i++) {
             const uint32_t numbers[] = {SEAM + i, SEAM + row, (SEAM + i) * 65537u ^ (SEAM + row)};
@@ -209,6 +209,25 @@ static void check_numbers(const hx__cpu_kernels *cpu, guarded memory) {
         CHECK(!wrong, "isa %d: %s: %zu elements of %u rows of %zu, ld %zu", (int)cpu->isa, texts[t].text, wrong,
               (unsigned)MOST_ROWS, n, ld);
       }
+  }
+}
+
+/* Several outputs past the caches, which are aligned to vectors at the same elements or not. */
+static void check_outputs(const hx__cpu_kernels *cpu, const uint32_t *x) {
+  static const hx_kernel_source source = {
+      .text = "float u = x * x; int v = (int)x; float w = x - 1.0f;", .inputs = "float x", .outputs = "u, v, w"};
+  static uint32_t want[3][MOST_ELEMENTS], out[3][MOST_ELEMENTS + 16] __attribute__((aligned(64)));
+  hx__expr e;
+  hx__expr_code code;
+  CHECK(hx__expr_compile(&source, &e) == HX_OK && !hx__expr_code_of(&e, &code), "%s", hx_error_detail());
+  for (size_t shift = 0; shift < 16 * 16 && cpu; shift++) {
+    const hx__expr_rows rows = {.n = MOST_N, .rows = 1, .ld_out = MOST_N};
+    cpu->evaluate(&code, (const void *[]){x}, NULL, rows, false, (void *[]){want[0], want[1], want[2]});
+    uint32_t *const to[] = {out[0] + shift % 16, out[1] + shift / 16, out[2] + shift % 16};
+    memset(out, 0, sizeof out);
+    cpu->evaluate(&code, (const void *[]){x}, NULL, rows, true, (void *[]){to[0], to[1], to[2]});
+    for (int o = 0; o < 3; o++)
+      CHECK(memcmp(to[o], want[o], MOST_N * sizeof *x) == 0, "isa %d: output %d, shift %zu", (int)cpu->isa, o, shift);
   }
 }
 
@@ -229,6 +248,7 @@ int main(int argc, char **argv) {
     for (int special = 0; special < 2; special++) {
       data_fill(HX_F32, special ? DATA_NAN : DATA_SIGNED, seed, x, MOST_ELEMENTS);
       data_fill(HX_F32, DATA_SIGNED, seed + 1, y, MOST_ELEMENTS);
+      for (hx__isa isa = HX__ISA_SSE2; isa < HX__ISAS; isa++) check_outputs(hx__cpu_kernels_for(isa), x);
       for (hx__isa isa = HX__ISA_SSE2; isa < HX__ISAS; isa++)
         if (hx__cpu_kernels_for(isa))
           check_shapes((evaluation){.cpu = hx__cpu_kernels_for(isa), .code = &code, .inputs = {x, y}}, memory);

@@ -85,7 +85,7 @@ static void check_operation(const char *text, const char *inputs, hx__expr_op op
     const hx__cpu_kernels *const cpu = hx__cpu_kernels_for(isa);
     const void *const arrays[] = {x, y};
     if (!cpu) continue;
-    cpu->evaluate(&code, arrays, NULL, (hx__expr_rows){.n = count, .rows = 1}, false, out);
+    cpu->evaluate(&code, arrays, NULL, (hx__expr_rows){.n = count, .rows = 1}, false, (void *[]){out});
     size_t wrong = 0;
     while (wrong < count && out[wrong] == wanted[wrong]) wrong++;
     CHECK(wrong == count, "isa %d: %s of %08x, %08x is %08x, not %08x (%s)", (int)isa, text, x[wrong], y[wrong],

@@ -111,6 +111,7 @@ done
 # shellcheck disable=SC2046
 try products.cc c++ -std=c++17 -O1 -Wall -Wextra -Wpedantic -Werror -I"$tree/examples/cpp" \
   "$tree/examples/cpp/products.cc" -o "$scratch/products" $(pkg-config --cflags --libs hx)
+run_example adam 5000
 run_example async
 run_example black_scholes 5000
 run_example distance

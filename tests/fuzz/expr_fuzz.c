@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Texts of user kernels: the first line is the inputs, the second the parameters, the rest the expression. Whatever
- * they contain, hx_compile refuses them with a place inside them, or the steps of every instruction set of this machine
- * give the bits of the operations one after the other. */
+ * Texts of user kernels: the first line is the inputs, the second the parameters, the rest the expression. A line
+ * before them that begins with '>' has the outputs. Whatever they contain, hx_compile refuses them with a place inside
+ * them, or the steps of every instruction set of this machine give the bits of the operations one after the other. */
 #include <string.h>
 
 #include "cpu/cpu.h"
@@ -26,8 +26,9 @@ int LLVMFuzzerInitialize(int *argc, char ***argv) {
 
 enum { ROW = -2, INDEX = -3 }; /* the first row's number, and the index of the first element of each, modulo 2^32 */
 
-/* The values one after the other, for element i of rows of so many. */
-static uint32_t value_of(const hx__expr *e, const uint32_t *parameters, size_t i, size_t columns) {
+/* The values one after the other, for element i of rows of so many, and from these the outputs. */
+static void values_of(const hx__expr *e, const uint32_t *parameters, size_t i, size_t columns,
+                      uint32_t wanted[HX__EXPR_OUTPUTS]) {
   const size_t row = i / columns;
   uint32_t v[HX__EXPR_VALUES];
   for (unsigned k = 0; k < e->count; k++) {
@@ -40,17 +41,22 @@ static uint32_t value_of(const hx__expr *e, const uint32_t *parameters, size_t i
            : o->op == HX__EXPR_INDEX      ? (uint32_t)INDEX + (uint32_t)(i % columns)
                                           : hx__expr_fold((hx__expr_op)o->op, v[o->arg[0]], v[o->arg[1]], v[o->arg[2]]);
   }
-  const bool nan = hx__expr_type(e) == HX_F32 && (v[e->result] & 0x7fffffffu) > 0x7f800000u;
-  return nan ? 0x7fc00000u : v[e->result];
+  for (unsigned o = 0; o < e->outputs; o++) {
+    const uint32_t result = v[e->result[o]];
+    const bool nan = hx__expr_output_type(e, o) == HX_F32 && (result & 0x7fffffffu) > 0x7f800000u;
+    wanted[o] = nan ? 0x7fc00000u : result;
+  }
 }
 
 static void check_values(const hx__expr *e, const hx__expr_code *code, hx__isa isa) {
   const hx__cpu_kernels *const cpu = hx__cpu_kernels_for(isa);
   const uint32_t parameters[HX__EXPR_PARAMETERS] = {0x40490fdbu, 7, 0xffffffffu, 0x7fc00000u, 0, 1, 2, 3};
   const void *inputs[HX__EXPR_INPUTS];
-  uint32_t out[ELEMENTS];
+  uint32_t out[HX__EXPR_OUTPUTS][ELEMENTS];
+  void *outputs[HX__EXPR_OUTPUTS];
   if (!cpu) return;
   for (unsigned a = 0; a < HX__EXPR_INPUTS; a++) inputs[a] = input[a];
+  for (unsigned o = 0; o < HX__EXPR_OUTPUTS; o++) outputs[o] = out[o];
   size_t ld[HX__EXPR_INPUTS];
   for (unsigned a = 0; a < HX__EXPR_INPUTS; a++) ld[a] = e->per_row[a] ? 1 : COLUMNS;
   for (size_t columns = COLUMNS; columns <= ELEMENTS; columns += ELEMENTS - COLUMNS) {
@@ -60,17 +66,20 @@ static void check_values(const hx__expr *e, const hx__expr_code *code, hx__isa i
                                 .ld_out = columns,
                                 .row = (uint32_t)ROW,
                                 .index = (uint32_t)INDEX};
-    cpu->evaluate(code, inputs, parameters, rows, false, out);
+    cpu->evaluate(code, inputs, parameters, rows, false, outputs);
     for (size_t i = 0; i < ELEMENTS; i++) {
-      const uint32_t wanted = value_of(e, parameters, i, columns);
-      FUZZ_CHECK(out[i] == wanted, "isa %d: [%zu] is %08x, not %08x", (int)isa, i, out[i], wanted);
+      uint32_t wanted[HX__EXPR_OUTPUTS];
+      values_of(e, parameters, i, columns, wanted);
+      for (unsigned o = 0; o < e->outputs; o++)
+        FUZZ_CHECK(out[o][i] == wanted[o], "isa %d: output %u [%zu] is %08x, not %08x", (int)isa, o, i, out[o][i],
+                   wanted[o]);
     }
   }
 }
 
-static void check_refusal(const char *detail, const char *const texts[3]) {
-  static const char *const names[] = {"inputs", "parameters", "text"};
-  for (int i = 0; i < 3; i++) {
+static void check_refusal(const char *detail, const char *const texts[4]) {
+  static const char *const names[] = {"inputs", "parameters", "text", "outputs"};
+  for (int i = 0; i < 4; i++) {
     const size_t n = strlen(names[i]);
     unsigned line, column;
     if (strncmp(detail, names[i], n) != 0 || sscanf(detail + n, " %u:%u: ", &line, &column) != 2) continue;
@@ -85,12 +94,15 @@ static void check_refusal(const char *detail, const char *const texts[3]) {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   static hx__expr e, functions;
   static hx__expr_code code;
-  char *const all = fuzz_text(data, size);
+  char *const whole = fuzz_text(data, size), *const first_end = *whole == '>' ? strchr(whole, '\n') : NULL;
+  char *const all = first_end ? first_end + 1 : whole;
   char *parameters = strchr(all, '\n'), *text = parameters ? strchr(parameters + 1, '\n') : NULL;
   if (text) {
     *parameters++ = *text++ = '\0';
-    const hx_kernel_source source = {.text = text, .inputs = all, .parameters = parameters};
-    const char *const texts[] = {all, parameters, text};
+    if (first_end) *first_end = '\0';
+    const char *const outputs = first_end ? whole + 1 : NULL;
+    const hx_kernel_source source = {.text = text, .inputs = all, .parameters = parameters, .outputs = outputs};
+    const char *const texts[] = {all, parameters, text, outputs ? outputs : ""};
     const hx__fpenv was = hx__fpenv_enter();
     if (hx__expr_compile(&source, &e) != HX_OK)
       check_refusal(hx_error_detail(), texts);
@@ -104,6 +116,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     }
     hx__fpenv_leave(was);
   }
-  free(all);
+  free(whole);
   return 0;
 }

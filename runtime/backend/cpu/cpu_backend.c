@@ -287,8 +287,8 @@ static void compute_map_reduction(cpu_stream *stream, const hx__request *request
  * Only on cores on which it was measured (docs/measurements/user-kernels-stores.tsv). */
 static bool stores_past_caches(const cpu_stream *stream, const hx__work *w) {
   const size_t l3 = hx__topo_get()->l3_bytes;
-  return stream->prefetches &&
-         w->units > (l3 ? l3 : USUAL_L3_BYTES) / sizeof(uint32_t) / (hx__expr_element_inputs(&w->kernel->expr) + 1u);
+  return stream->prefetches && w->units > (l3 ? l3 : USUAL_L3_BYTES) / sizeof(uint32_t) /
+                                              (hx__expr_element_inputs(&w->kernel->expr) + hx__work_outputs(w));
 }
 
 static hx__outcome cpu_begin(hx__stream *stream, const hx__request *request) {

@@ -113,7 +113,7 @@ static const char *run(hx__stream *stream, const hx__cl_map *map, buffers *b, sh
     w.out = &unused_result;
   } else {
     w.map = true;
-    w.map_out = b->got;
+    w.output[0] = b->got;
   }
   hx__array arrays[HX__EXPR_INPUTS + 1] = {{.p = NULL}};
   for (unsigned a = 0; a < k->expr.inputs; a++) {
@@ -132,7 +132,7 @@ static const char *run(hx__stream *stream, const hx__cl_map *map, buffers *b, sh
   if (hx__cl_run_once(stream, &request, &joined) != HX__DONE) return "it gave no answer on a small case";
   *ns = hx__now_ns() - from;
   const hx__expr_rows rows = {.n = s.cols, .rows = s.rows, .ld = w.ld, .ld_out = s.cols};
-  cpu->evaluate(&k->code, hx__inputs_at(&w, 0, 0).p, w.parameter, rows, false, b->want);
+  cpu->evaluate(&k->code, hx__inputs_at(&w, 0, 0).p, w.parameter, rows, false, (void *[]){b->want});
   if (!map->op) return compare_elements(b, n);
   return joined ? compare_joined(cpu, map, b, n) : compare_slots(cpu, map, b, n);
 }

@@ -77,7 +77,7 @@ static void write_map(FILE *f, const hx__expr *e) {
   write_parameters(f, e, true);
   fputs("ulong row, ulong i) {\n", f);
   for (unsigned i = 0; i < e->count; i++) write_value(f, e, i, true);
-  fprintf(f, "  return %s(v%u);\n}\n#define HX_ARGUMENTS ", out_words[hx__expr_type(e)], e->result);
+  fprintf(f, "  return %s(v%u);\n}\n#define HX_ARGUMENTS ", out_words[hx__expr_type(e)], e->result[0]);
   for (unsigned i = 0; i < e->inputs; i++) fprintf(f, "x%u, x%u_first, x%u_ld, ", i, i, i);
   for (unsigned i = 0; i < e->parameters; i++) fprintf(f, "p%u, ", i);
   write_first(f, e, "");
@@ -149,7 +149,7 @@ static void write_functions(FILE *f, const hx__expr *e) {
                                                                                            "index + 2u", "index + 3u"};
   write_head(f, e, "hx_value", "");
   for (unsigned i = 0; i < e->count; i++) write_value(f, e, i, false);
-  fprintf(f, "  return v%u;\n}\n", e->result);
+  fprintf(f, "  return v%u;\n}\n", e->result[0]);
   write_head(f, e, "hx_four", "4");
   fprintf(f, "  return (%s4)(", type_words[hx__expr_type(e)]);
   for (unsigned i = 0; i < 4; i++) {
