@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """User kernels: one expression over the elements of arrays."""
+
 from __future__ import annotations
 
 import re
@@ -40,37 +41,43 @@ class Kernel(_native.Kernel):
 
     inputs: type and name of each array's elements: float, int or unsigned; "row float m" is an array with one value for
     each row of the others. Without inputs, map needs out. parameters: the same of values that all elements share, which
-    map and reduce take by name. In the text `index` is the number of the element along the last axis, and `row` that of
+    map and reduce take by name. outputs: names of variables of the text, which then has no expression, such as "u, v" of
+    "float u = x + y; float v = x - y;"; map then returns a tuple of arrays, and there is no reduce. In the text `index` is the number of the element along the last axis, and `row` that of
     the row, in C order, unless the source declares these names. A kernel may be used by any number of threads and with
     any context; `context` is only needed to compile it. Kernels can be pickled. hx.InvalidArgument: the source is
     wrong, and the text has line and column: "text 1:7: ...".
     """
 
     __slots__ = ("_source", "__weakref__")
-    _source: Tuple[str, str, Optional[str]]
+    _source: Tuple[str, str, Optional[str], Optional[str]]
 
     def __new__(
-        cls, text: str, inputs: str = "", parameters: Optional[str] = None, *, context: Optional[Context] = None
+        cls,
+        text: str,
+        inputs: str = "",
+        parameters: Optional[str] = None,
+        outputs: Optional[str] = None,
+        *,
+        context: Optional[Context] = None,
     ) -> Kernel:
-        for what, source in (("text", text), ("inputs", inputs), ("parameters", parameters or "")):
+        examples = {"text": "x * a", "inputs": "float x", "parameters": "float a", "outputs": "u, v"}
+        for (what, example), source in zip(examples.items(), (text, inputs, parameters or "", outputs or "")):
             if not isinstance(source, str):
-                raise TypeError(
-                    f"{what} is {type(source).__name__}; it is a string, as 'x * a', 'float x' and 'float a'"
-                )
+                raise TypeError(f"{what} is {type(source).__name__}; it is a string, such as {example!r}")
         arrays, values = _declared(inputs), _declared(parameters)
         for name, _, _ in values:
             if name in RESERVED:
                 raise InvalidArgument(f"parameters: '{name}' is an argument of map and reduce; use another name")
         counts = _counts(text, {name for name, _, _ in arrays + values})
-        kernel = cast(Kernel, super().__new__(cls, text, inputs, parameters, context, arrays, values, counts))
-        kernel._source = text, inputs, parameters
+        kernel = cast(Kernel, super().__new__(cls, text, inputs, parameters, outputs, context, arrays, values, counts))
+        kernel._source = text, inputs, parameters, outputs
         return kernel
 
     def __repr__(self) -> str:
-        text, inputs, parameters = self._source
-        given = f"{text!r}, inputs={inputs!r}" if inputs else repr(text)
-        return f"hx.Kernel({given}, parameters={parameters!r})" if parameters else f"hx.Kernel({given})"
+        text, *others = self._source
+        named = zip(("inputs", "parameters", "outputs"), others)
+        return f"hx.Kernel({', '.join([repr(text)] + [f'{name}={value!r}' for name, value in named if value])})"
 
-    def __reduce__(self) -> Tuple[Type[Kernel], Tuple[str, str, Optional[str]]]:
+    def __reduce__(self) -> Tuple[Type[Kernel], Tuple[str, str, Optional[str], Optional[str]]]:
         """Copies and pickles are compiled again, by the context that is used without context=."""
         return type(self), self._source

@@ -55,6 +55,7 @@ class Kernel:
         text: str,
         inputs: Optional[str],
         parameters: Optional[str],
+        outputs: Optional[str],
         context: Optional[Context],
         declared_inputs: Tuple[Tuple[str, int, bool], ...],
         declared_parameters: Tuple[Tuple[str, int, bool], ...],

@@ -17,6 +17,8 @@ typedef struct hxpy_declared {
 typedef struct hxpy_kernel {
   PyObject_HEAD hx_kernel *kernel;
   int inputs, parameters, counts; /* counts: the text uses index or row, so elements have to be in C order */
+  unsigned outputs;
+  bool names_outputs; /* map returns a tuple, and takes one as out */
   hxpy_declared input[HX_MAX_INPUTS], parameter[HX_MAX_PARAMETERS];
 } hxpy_kernel;
 

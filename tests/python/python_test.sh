@@ -14,7 +14,7 @@ ldd "$package"/_native*.so | grep -q "libhx.so.0 => $package/libhx.so.0" ||
 
 cp -RL "$tree/examples" examples
 export PYTHON_MD="$scratch/tree/docs/PYTHON.md"
-[ $# -gt 0 ] || set -- errors memory matmul reduce statistics kernel concurrency docs
+[ $# -gt 0 ] || set -- errors memory matmul reduce statistics kernel kernel_outputs concurrency docs
 for test in "$@"; do
   (cd tests && ../environment/bin/python -X dev -W error::ResourceWarning "test_$test.py") || fail "test_$test.py failed"
 done

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every error names the argument and its value, and nothing is written."""
+
 import fractions
 import signal
 import unittest
@@ -149,8 +150,9 @@ CASES = [
     (
         lambda: hx.Kernel("x + y", ["float x", "float y"]),
         TypeError,
-        "inputs is list; it is a string, as 'x * a', 'float x' and 'float a'",
+        "inputs is list; it is a string, such as 'float x'",
     ),
+    (lambda: hx.Kernel("x", "float x", outputs=["u"]), TypeError, "outputs is list; it is a string, such as 'u, v'"),
     (
         lambda: hx.Kernel("x + y", "float x, float y").map(A, A[:, :1]),
         hx.InvalidArgument,

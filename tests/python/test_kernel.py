@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """User kernels: the values of NumPy's float32 and integer arithmetic, the bits of hx's reductions, and errors."""
+
 import copy
 import gc
 import itertools
@@ -372,6 +373,7 @@ class Maps(unittest.TestCase):
             (("-x", "int x"), "hx.Kernel('-x', inputs='int x')"),
             (("index + a", "", "unsigned a"), "hx.Kernel('index + a', parameters='unsigned a')"),
             (("index",), "hx.Kernel('index')"),
+            (("int u = x;", "int x", None, "u"), "hx.Kernel('int u = x;', inputs='int x', outputs='u')"),
         ):
             k = hx.Kernel(*made)
             self.assertEqual(repr(k), text)
