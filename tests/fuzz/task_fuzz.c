@@ -13,15 +13,16 @@ typedef unsigned __int128 wide;
 static _Alignas(64) float arena[CELLS];
 
 /* The kernels of maps, and what of them a task may leave out. */
-enum { KERNELS = 4, MOST_INPUTS = 2 };
+enum { KERNELS = 5, MOST_INPUTS = 2, MOST_OUTPUTS = 2 };
 static struct hx_kernel kernels[KERNELS];
 static const struct {
   hx_kernel_source source;
-  unsigned inputs, parameters;
-} kSources[KERNELS] = {{{.text = "7"}, 0, 0},
-                       {{.text = "x * a", .inputs = "float x", .parameters = "float a"}, 1, 1},
-                       {{.text = "x - y", .inputs = "int x, int y"}, 2, 0},
-                       {{.text = "x - y", .inputs = "int x, row int y"}, 2, 0}};
+  unsigned inputs, parameters, outputs;
+} kSources[KERNELS] = {{{.text = "7"}, 0, 0, 1},
+                       {{.text = "x * a", .inputs = "float x", .parameters = "float a"}, 1, 1, 1},
+                       {{.text = "x - y", .inputs = "int x, int y"}, 2, 0, 1},
+                       {{.text = "x - y", .inputs = "int x, row int y"}, 2, 0, 1},
+                       {{.text = "int u = x + 1;", .inputs = "int x", .outputs = "u, x"}, 1, 0, 2}};
 
 int LLVMFuzzerInitialize(int *argc, char ***argv) {
   (void)argc, (void)argv;
@@ -223,18 +224,14 @@ static bool map_reduction_fits(const struct hx_map_args *t) {
   return !t->fields || ranges_disjoint(out, (wide)count * 8, (uintptr_t)fields, (wide)count * sizeof *fields);
 }
 
-static bool map_fits(const struct hx_map_args *t) {
+static bool map_output_fits(const struct hx_map_args *t, uintptr_t out) {
   wide out_bytes = (wide)map_results(t) * sizeof(hx_value), bytes;
-  const size_t ld_out = t->ld_out ? t->ld_out : t->n;
-  if (!t->kernel || t->n > SIZE_MAX / 4 || (wide)t->n * map_rows(t) > SIZE_MAX / 4) return false;
-  if (t->op ? !map_reduction_fits(t) : t->fields || t->nfields) return false;
-  if (t->n == 0) return true;
-  if (!t->op && !map_array_fits(t, (uintptr_t)t->out, t->n, ld_out, &out_bytes)) return false;
-  const size_t kernel = (size_t)(t->kernel - kernels);
+  const size_t ld_out = t->ld_out ? t->ld_out : t->n, kernel = (size_t)(t->kernel - kernels);
+  if (!t->op && !map_array_fits(t, out, t->n, ld_out, &out_bytes)) return false;
   if ((kSources[kernel].inputs && !t->inputs) || (kSources[kernel].parameters && !t->parameters)) return false;
   if (map_rows(t) == 0 || map_results(t) == 0) return true;
   for (unsigned i = 0; i < kSources[kernel].inputs; i++) {
-    const uintptr_t x = (uintptr_t)t->inputs[i], out = (uintptr_t)t->out;
+    const uintptr_t x = (uintptr_t)t->inputs[i];
     const bool per_row = kernel == 3 && i == 1;
     const size_t cols = per_row ? 1 : t->n, ld = t->ld ? t->ld[i] : cols;
     const bool in_place = t->op == 0 && x == out && !per_row && (map_rows(t) == 1 || ld == ld_out);
@@ -242,6 +239,20 @@ static bool map_fits(const struct hx_map_args *t) {
     if (!in_place && !ranges_disjoint(out, out_bytes, x, bytes)) return false;
   }
   return true;
+}
+
+static bool map_fits(const struct hx_map_args *t) {
+  if (!t->kernel || t->n > SIZE_MAX / 4 || (wide)t->n * map_rows(t) > SIZE_MAX / 4) return false;
+  if (t->op ? !map_reduction_fits(t) : t->fields || t->nfields > 1) return false;
+  const unsigned outputs = kSources[t->kernel - kernels].outputs;
+  if (outputs > 1 && (t->op || !t->nfields)) return false;
+  if (t->n == 0) return true;
+  if (t->op || !t->nfields) return map_output_fits(t, (uintptr_t)t->out);
+  for (unsigned o = 0; o < outputs; o++)
+    if (!t->out || !map_output_fits(t, (uintptr_t)((void **)t->out)[o])) return false;
+  const uintptr_t first = (uintptr_t)((void **)t->out)[0], last = (uintptr_t)((void **)t->out)[outputs - 1];
+  const wide bytes = ((wide)(map_rows(t) - 1) * (t->ld_out ? t->ld_out : t->n) + t->n) * 4;
+  return outputs == 1 || ranges_disjoint(first, bytes, last, bytes);
 }
 
 static int task_is_valid(const hx_task *t) {
@@ -281,6 +292,11 @@ static struct hx_map_args any_map(fuzz_input *in) {
   if (rows & 6) t.ld = ld;
   if (rows & 8) t.ld_out = any_extent(in, 300);
   if (t.op && rows & 16) t.ld_out = 1;
+  static void *outputs[MOST_OUTPUTS];
+  if (t.op || !(rows & 32)) return t;
+  for (int o = 0; o < MOST_OUTPUTS; o++) outputs[o] = rows & 64 ? (void *)(uintptr_t)inputs[o] : (void *)address(in);
+  t.nfields = fuzz_below(in, 16) ? 1 : 2;
+  t.out = fuzz_below(in, 16) ? outputs : NULL;
   return t;
 }
 
