@@ -67,8 +67,13 @@ _OTHERS = [
     ("map_rows_test", "pocl", ["cpu,pocl", "hostptr", "100"]),
     ("map_rows_test", "pocl", ["cpu,pocl", "svm-fine", "100"]),
     ("map_rows_test", "rusticl", ["cpu,rusticl", "copy", "60"]),
-    ("map_outputs_test", "pocl", ["cpu,pocl", "copy", "100"]),
-    ("map_outputs_test", "pocl", ["cpu,pocl", "svm-coarse", "100"]),
+    ("map_outputs_test", "pocl", ["cpu,pocl", "copy", "60"]),
+    ("map_outputs_test", "pocl", ["cpu,pocl", "svm-coarse", "30"]),
+    ("outputs_memory_test", "pocl", ["cpu,pocl", "copy", "20"]),
+    ("outputs_memory_test", "pocl", ["cpu,pocl", "hostptr", "20"]),
+    ("outputs_memory_test", "pocl", ["cpu,pocl", "svm-fine", "20"]),
+    ("outputs_memory_test", "pocl", ["cpu,pocl", "svm-coarse", "20"]),
+    ("outputs_memory_test", "rusticl", ["cpu,rusticl", "copy", "10"]),
     ("many_kernels_test", "pocl", ["pocl"]),
     ("map_index_test", "pocl", ["cpu,pocl", "copy"]),
     ("map_index_test", "pocl", ["cpu,pocl", "svm-fine"]),
@@ -227,6 +232,8 @@ def driver_tests():
     _driver_test("map_launch_test_gpu", "map_launch_test", "pocl", args, layer = "dress_layer")
     args = ["cpu,pocl", "copy", "100", "7", "gpu"]
     _driver_test("map_rows_test_gpu", "map_rows_test", "pocl", args, layer = "dress_layer")
+    args = ["cpu,pocl", "copy", "20", "7", "gpu"]
+    _driver_test("map_outputs_test_gpu", "map_outputs_test", "pocl", args, layer = "dress_layer")
     _driver_test("room_test_pocl", "room_test", "pocl", ["cpu,pocl"], layer = "room_layer")
     for view in ["hidden", "kept"]:
         _driver_test("coarse_view_test_" + view, "coarse_view_test", "pocl", ["pocl", view], layer = "view_layer")

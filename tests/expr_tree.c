@@ -262,6 +262,20 @@ tree *tree_new(uint64_t seed, unsigned depth) {
   return t;
 }
 
+tree *tree_beside(const tree *beside, uint64_t seed, unsigned depth) {
+  tree *const t = malloc(sizeof *t);
+  if (!t) abort();
+  *t = *beside;
+  t->seed = seed;
+  t->drawn = 0;
+  t->nodes = 0;
+  t->length = 0;
+  t->text[0] = '\0';
+  t->root = draw_node(t, depth);
+  put_node(t, t->root, 0);
+  return t;
+}
+
 void tree_free(tree *t) { free(t); }
 const char *tree_text(const tree *t) { return t->text; }
 const char *tree_inputs(const tree *t) { return t->input_text; }

@@ -19,6 +19,7 @@ typedef struct tree tree;
 
 /* Numbers are drawn from the seed. depth: operations inside one another. */
 tree *tree_new(uint64_t seed, unsigned depth);
+tree *tree_beside(const tree *t, uint64_t seed, unsigned depth); /* of the same inputs and parameters */
 void tree_free(tree *t);
 
 const char *tree_text(const tree *t);

@@ -55,15 +55,14 @@ static void deliver_product(const hx__request *request, hx__chunk part, const fl
   hx__copy_pool_run(request->copy_threads, batch ? store_products : store_part, &s, (s.count + s.each - 1) / s.each);
 }
 
-static void deliver_map(const hx__request *request, hx__chunk part, const uint32_t *from) {
+static void deliver_map(const hx__request *request, hx__chunk part, uint32_t *to, const uint32_t *from) {
   const hx__work *const w = request->work;
   size_t at = part.first * HX__LEAF, left = hx__chunk_elements(w, part);
   while (left) {
     hx__map_part p = hx__map_part_at(w, at, left);
     if (w->ld_out != w->cols) p.rows = 1;
     const size_t n = p.rows * p.cols;
-    hx__copy_pool_copy(request->copy_threads, (uint32_t *)w->output[0] + p.row * w->ld_out + p.col, from,
-                       n * sizeof(uint32_t));
+    hx__copy_pool_copy(request->copy_threads, to + p.row * w->ld_out + p.col, from, n * sizeof(uint32_t));
     from += n;
     at += n;
     left -= n;
@@ -79,7 +78,9 @@ void hx__deliver(const hx__request *request, hx__chunk chunk, hx__chunk part, co
     return;
   }
   if (w->map) {
-    deliver_map(request, part, (const uint32_t *)from + (part.first - chunk.first) * HX__LEAF);
+    const uint32_t *elements = (const uint32_t *)from + (part.first - chunk.first) * HX__LEAF;
+    for (unsigned o = 0; o < hx__work_outputs(w); o++, elements += hx__chunk_elements(w, chunk))
+      deliver_map(request, part, w->output[o], elements);
     return;
   }
   const size_t first = hx__first_slot(w, part.first), skipped = first - hx__first_slot(w, chunk.first);

@@ -20,11 +20,14 @@ bool hx__spot_check_is_possible(const hx__request *request, const hx__device *de
   return true;
 }
 
-static void evaluate_one(const hx__request *request, size_t element, void *result) {
+/* All outputs of an element of a map. */
+static void evaluate_one(const hx__request *request, size_t element, uint32_t results[HX__EXPR_OUTPUTS]) {
   const hx__work *const w = request->work;
   const size_t row = element / w->cols, col = element % w->cols;
   const hx__expr_rows one = {.n = 1, .rows = 1, .row = (uint32_t)row, .index = (uint32_t)col};
-  request->kernels->evaluate(&w->kernel->code, hx__inputs_at(w, row, col).p, w->parameter, one, false, &result);
+  void *outputs[HX__EXPR_OUTPUTS];
+  for (unsigned o = 0; o < HX__EXPR_OUTPUTS; o++) outputs[o] = &results[o];
+  request->kernels->evaluate(&w->kernel->code, hx__inputs_at(w, row, col).p, w->parameter, one, false, outputs);
 }
 
 /* The first and the last element of a map's chunk, as a row. */
@@ -33,7 +36,11 @@ static void expect_ends(hx__spot_check *s, const hx__request *request, hx__chunk
   s->active = n != 0;
   s->rows = 1;
   s->cols = n < 2 ? 1 : 2;
-  for (size_t i = 0; i < s->cols && n; i++) evaluate_one(request, first + i * (n - 1), &s->corner[i]);
+  for (size_t i = 0; i < s->cols && n; i++) { /* only the result of one output stays on a device */
+    uint32_t one[HX__EXPR_OUTPUTS];
+    evaluate_one(request, first + i * (n - 1), one);
+    memcpy(&s->corner[i], one, sizeof s->corner[i]);
+  }
 }
 
 /* One element of a product of a batch. */
@@ -162,14 +169,14 @@ bool hx__spot_check_slots(const hx__request *request, hx__chunk chunk, const uin
   return same;
 }
 
-bool hx__spot_check_map(const hx__request *request, hx__chunk part, const uint32_t *results) {
+bool hx__spot_check_map(const hx__request *request, hx__chunk part, const uint32_t *results, size_t step) {
   const hx__work *const w = request->work;
   const size_t n = hx__chunk_elements(w, part), at[3] = {0, n / 2, n - 1};
   bool same = true;
   for (unsigned i = 0; i < 3 && same; i++) {
-    uint32_t one;
-    evaluate_one(request, part.first * HX__LEAF + at[i], &one);
-    same = one == results[at[i]];
+    uint32_t one[HX__EXPR_OUTPUTS];
+    evaluate_one(request, part.first * HX__LEAF + at[i], one);
+    for (unsigned o = 0; o < hx__work_outputs(w) && same; o++) same = one[o] == results[o * step + at[i]];
   }
   return same;
 }

@@ -33,7 +33,8 @@ bool hx__spot_check_ends(const hx__spot_check *spot, const float ends[2]);
  * joins its leaves stores them (kernels.h). */
 bool hx__spot_check_slots(const hx__request *request, hx__chunk chunk, const uint64_t *slots, bool joined);
 
-/* Of a map: the first element of a part of a chunk, one in the middle and the last. results: of that part. */
-bool hx__spot_check_map(const hx__request *request, hx__chunk part, const uint32_t *results);
+/* Of a map: the first element of a part of a chunk, one in the middle and the last. results: the first output of that
+ * part; the others are `step` elements apart. */
+bool hx__spot_check_map(const hx__request *request, hx__chunk part, const uint32_t *results, size_t step);
 
 #endif

@@ -188,13 +188,19 @@ static hx__copy *mirror_of(hx__memory *m, const hx__device *d, hx__range *r) {
 }
 
 /* Whether completing a mirror for this array, in whole blocks, may read bytes while the run writes them. */
-static bool blocks_are_written(const hx__range *r, const hx__array *a, uintptr_t written, size_t bytes) {
+static bool blocks_are_written(const hx__range *r, const hx__array *a, const hx__work *w) {
   const size_t at = (uintptr_t)a->p - r->advised, first = at / HX__MIRROR_BLOCK * HX__MIRROR_BLOCK;
   const size_t end = at + hx__array_bytes(a) + HX__MIRROR_BLOCK, all = r->advised_end - r->advised;
-  return written < r->advised + (end < all ? end : all) && r->advised + first < written + bytes;
+  for (unsigned o = 0; (w->matmul || w->map) && o < hx__work_outputs(w); o++) {
+    const hx__array out = hx__array_of_output(w, o);
+    const uintptr_t written = (uintptr_t)out.p;
+    if (written < r->advised + (end < all ? end : all) && r->advised + first < written + hx__array_bytes(&out))
+      return true;
+  }
+  return false;
 }
 
-void hx__copies_find(hx__memory *m, hx__device *d, hx__range *r, const void *written, size_t bytes, hx__array *a) {
+void hx__copies_find(hx__memory *m, hx__device *d, hx__range *r, const hx__work *w, hx__array *a) {
   hx__copy *found = NULL;
   a->mirror = NULL;
   a->device_only = false;
@@ -203,7 +209,7 @@ void hx__copies_find(hx__memory *m, hx__device *d, hx__range *r, const void *wri
     if (c->device == d && hx__copy_contains(c, a)) found = c;
   const uintptr_t at = (uintptr_t)a->p;
   if (!found && r->advice && at >= r->advised && at + hx__array_bytes(a) <= r->advised_end &&
-      !blocks_are_written(r, a, (uintptr_t)written, bytes)) {
+      !blocks_are_written(r, a, w)) {
     found = mirror_of(m, d, r);
     if (!found) {
       found = hx__copy_create(m, d, r, (const void *)r->advised, r->advised_end - r->advised);

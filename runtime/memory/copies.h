@@ -6,10 +6,9 @@
 #include "runtime/memory/memory.h"
 
 /* Sets array->mirror to the device's copy of the array, which lies in the range r. Creates the copy if it is advised
- * and there is none; NULL if there is no room, or if filling the copy may read the `bytes` from `written` on while the
- * CPU writes them. hx__copies_release ends the use of a mirror. */
-void hx__copies_find(hx__memory *memory, hx__device *device, hx__range *r, const void *written, size_t bytes,
-                     hx__array *array);
+ * and there is none; NULL if there is no room, or if filling the copy may read elements of C or of a map's results
+ * while the CPU writes them. hx__copies_release ends the use of a mirror. */
+void hx__copies_find(hx__memory *memory, hx__device *device, hx__range *r, const hx__work *work, hx__array *array);
 void hx__copies_release(hx__memory *memory, const hx__mirror *mirror); /* NULL is ignored */
 /* Whether a device has at least half of the array already. */
 bool hx__copies_are_present(const hx__range *r, const hx__array *array);

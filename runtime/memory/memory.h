@@ -104,11 +104,11 @@ void hx__memory_timed_out_ended(hx__memory *memory, const hx__device *device);
 /* Nothing will show when the timed-out chunks of the device have ended: what they may read is never freed. */
 void hx__memory_timed_out_forever(hx__memory *memory, const hx__device *device);
 
-/* Whether C of a product, or of a map, stays on the device, which computes all of it. If so, fills *resident for the
- * device's stream; hx__memory_resident_end ends it after hx__memory_release_outputs. If the stream has set
- * resident->complete by then, only the device has C. may_overwrite: an older C that the task does not read is replaced
- * in its own buffer, since a large new buffer takes a driver long (resident-calls.tsv); otherwise it is kept until the
- * new one is complete. */
+/* Whether C of a product, or the only output of a map, stays on the device, which computes all of it. If so, fills
+ * *resident for the device's stream; hx__memory_resident_end ends it after hx__memory_release_outputs. If the stream
+ * has set resident->complete by then, only the device has C. may_overwrite: an older C that the task does not read is
+ * replaced in its own buffer, since a large new buffer takes a driver long (resident-calls.tsv); otherwise it is kept
+ * until the new one is complete. */
 bool hx__memory_resident_begin(hx__memory *memory, hx__device *device, const hx__work *work, bool may_overwrite,
                                hx__resident_output *resident);
 /* False: the advice was taken back during the run, and C has to be fetched. */

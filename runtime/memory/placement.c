@@ -24,7 +24,7 @@ uint32_t hx__memory_placement(hx__memory *m, const hx__work *w) {
     const bool present = r->advice && hx__copies_are_present(r, &a);
     placement |= (present ? HX__PRESENT : direct ? DIRECT : STAGED) << shift;
   }
-  if ((w->matmul || w->map) && m->known_count && !hx__c_has_gaps(w)) {
+  if ((w->matmul || w->map) && m->known_count && !hx__c_has_gaps(w) && hx__work_outputs(w) == 1) {
     const hx__array c = hx__array_of_output(w, 0);
     const hx__range *const r = hx__range_of(m, c.p, hx__array_bytes(&c));
     if (r && (r->advice & HX_RESIDENT)) placement |= HX__RESIDENT_C;

@@ -58,18 +58,25 @@ void hx__memory_release_outputs(hx__memory *m, const hx__work *w, bool written) 
   hx__unlock(&m->lock);
 }
 
-/* replaced: the task writes its results there. OpenCL allows that to the host only if the device reads a copy, or if
- * the memory is shared in both directions. written: what the CPU may write while the device reads the array. */
-static void resolve_one(hx__memory *m, hx__device *d, bool replaced, extent written, hx__array *a) {
+/* Whether a map writes its results where this input is. */
+static bool is_replaced(const hx__work *w, const void *input) {
+  for (unsigned o = 0; w->map && o < hx__work_outputs(w); o++)
+    if (w->output[o] == input) return true;
+  return false;
+}
+
+/* OpenCL allows the host to write where an input is replaced only if the device reads a copy, or if the memory is
+ * shared in both directions. */
+static void resolve_one(hx__memory *m, hx__device *d, const hx__work *w, hx__array *a) {
   hx__range *const r = hx__range_of(m, a->p, hx__array_bytes(a));
   a->mode = hx__mode_of(m, d, r);
   if (r && r->writers && a->mode == HX__MEMORY_SVM_COARSE) a->mode = HX__MEMORY_COPY; /* the host has mapped it */
-  if (replaced && a->mode == HX__MEMORY_HOSTPTR) a->mode = HX__MEMORY_COPY;
+  if (a->mode == HX__MEMORY_HOSTPTR && is_replaced(w, a->p)) a->mode = HX__MEMORY_COPY;
   const bool own = r && r->block && r->device == d && a->mode == r->mode;
   a->block = own ? r->block : r && a->mode == HX__MEMORY_COPY ? hx__pin_of(r, d) : NULL;
   if (a->block && !own) r->pin_users++;
   if (own && a->mode == HX__MEMORY_SVM_COARSE) r->readers++;
-  hx__copies_find(m, d, r, written.p, written.bytes, a);
+  hx__copies_find(m, d, r, w, a);
 }
 
 uint64_t hx__memory_version(hx__memory *m, const hx__work *w, unsigned operand) {
@@ -86,11 +93,10 @@ uint64_t hx__memory_version(hx__memory *m, const hx__work *w, unsigned operand) 
 }
 
 void hx__memory_resolve(hx__memory *m, hx__device *d, const hx__work *w, hx__array *arrays) {
-  const extent written = w->matmul || w->map ? output_of(w, 0) : (extent){NULL, 0};
   hx__lock(&m->lock);
   for (size_t i = 0, n = hx__memory_arrays(w); i < n; i++) {
     arrays[i] = hx__array_of(w, i);
-    resolve_one(m, d, w->map && arrays[i].p == w->output[0], written, &arrays[i]);
+    resolve_one(m, d, w, &arrays[i]);
   }
   hx__unlock(&m->lock);
 }

@@ -90,7 +90,7 @@ bool hx__memory_resident_begin(hx__memory *m, hx__device *d, const hx__work *w, 
                                hx__resident_output *resident) {
   *resident = (hx__resident_output){.mirror = NULL};
   if (atomic_load_explicit(&m->watched_ranges, memory_order_relaxed) == 0 || !(w->matmul || w->map) || !w->needs ||
-      hx__c_has_gaps(w) || !hx__copies_are_supported(d))
+      hx__work_outputs(w) > 1 || hx__c_has_gaps(w) || !hx__copies_are_supported(d))
     return false;
   const hx__array out = hx__array_of_output(w, 0);
   hx__lock(&m->lock);

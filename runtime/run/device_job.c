@@ -27,7 +27,7 @@ void hx__return_chunk(hx__run_state *run, hx__chunk chunk) {
 static size_t result_bytes(const hx__device_job *job, size_t slices) {
   const hx__work *const w = job->run->work;
   if (job->request.resident) return 0;
-  if (w->map) return slices * HX__LEAF * sizeof(uint32_t);
+  if (w->map) return hx__work_outputs(w) * slices * HX__LEAF * sizeof(uint32_t);
   return w->matmul ? slices * hx__work_cross_extent(w) * sizeof(float) : 0;
 }
 

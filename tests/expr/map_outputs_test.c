@@ -15,6 +15,7 @@ enum { MOST = 80000, MARGIN = 40, VARIABLES = 12 };
 #define UNTOUCHED 0xdeadbeefu
 
 static uint64_t seed, drawn;
+static unsigned shared; /* tasks of which devices have done a part */
 static size_t draw(size_t below) { return data_u64(seed, drawn++) % below; }
 
 /* Inputs f0, f1 and i0, and the parameter p0, of every kernel, in this order; f1 has one value per row in some. */
@@ -171,6 +172,7 @@ static void compare(const text *t, unsigned o, const arrays *a, const shape *s, 
 
 static hx_status offload(hx_context *hx, const hx_task *task) {
   hx_event *event;
+  hx_report report = {.gpu_share = 0.0};
   const hx_task both[] = {*task, hx_map_reduce(HX_SUM, NULL, NULL, 0, NULL, NULL)};
   switch (draw(3)) {
     case 0: {
@@ -179,8 +181,12 @@ static hx_status offload(hx_context *hx, const hx_task *task) {
     }
     case 1:
       return hx_offload_many(hx, both, 1, NULL);
-    default:
-      return hx_offload(hx, task, NULL);
+    default: {
+      const hx_status s = hx_offload(hx, task, &report);
+      CHECK(task->gpu_share < 0 || report.recovered == 0, "%u chunks were recovered", report.recovered);
+      shared += report.gpu_share > 0.0;
+      return s;
+    }
   }
 }
 
@@ -311,5 +317,7 @@ int main(int argc, char **argv) {
     hx_close(hx);
   }
   CHECK(checked > 0, "no instruction set");
+  printf("map_outputs_test: devices took part in %u tasks\n", shared);
+  CHECK(shared || !strcmp(devices, "cpu"), "devices did nothing");
   return checks_end("map_outputs_test");
 }

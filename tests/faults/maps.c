@@ -18,8 +18,8 @@ typedef struct shape {
 } shape;
 static const shape kShapes[] = {{9, 4111, 4440}, {331, 113, 120}};
 
-static hx_kernel *distance, *mix;
-static float *b, *c, *r, *x, *z;
+static hx_kernel *distance, *mix, *both;
+static float *b, *c, *r, *x, *z, *z2;
 static float values[N], old[N]; /* what is expected, and what an output holds before */
 static bool own_b, own_r, x_registered;
 
@@ -69,6 +69,22 @@ static void map_in_place(float share, unsigned how) {
   expect_distances(z, x, N, scale);
   hx_task t = hx_map(distance, inputs, N, &scale, z);
   if (run_task(&t, share, how, "map in place")) check_elements(z, values, N, share, "map in place");
+}
+
+/* Each of two outputs replaces the input that the other one needs, too. */
+static void map_two_in_place(float share, unsigned how) {
+  const hx_value scale = next_scale();
+  const void *const inputs[] = {z, z2};
+  void *const outputs[] = {z2, z};
+  static float sums[N];
+  memcpy(z, b, sizeof old);
+  memcpy(z2, x, sizeof old);
+  expect_distances(z, z2, N, scale);
+  for (int i = 0; i < N; i++) sums[i] = z[i] + z2[i];
+  hx_task t = hx_map_outputs(both, inputs, N, &scale, outputs);
+  if (!run_task(&t, share, how, "map of two outputs")) return;
+  check_elements(z2, values, N, share, "map of two outputs, the first");
+  check_elements(z, sums, N, share, "map of two outputs, the second");
 }
 
 /* The second input has one row, which all rows share. Between its rows an output keeps what it holds. */
@@ -134,8 +150,8 @@ static void reduce(const float *u, float share, unsigned how) {
              (unsigned long long)wanted);
 }
 
-static hx_kernel *compile(const char *text, const char *inputs, const char *parameters) {
-  const hx_kernel_source source = {.text = text, .inputs = inputs, .parameters = parameters};
+static hx_kernel *compile(const char *text, const char *inputs, const char *parameters, const char *outputs) {
+  const hx_kernel_source source = {.text = text, .inputs = inputs, .parameters = parameters, .outputs = outputs};
   hx_kernel *k = NULL;
   hx_status s;
   TIMED("hx_compile", s = hx_compile(hx, &source, &k));
@@ -144,8 +160,8 @@ static hx_kernel *compile(const char *text, const char *inputs, const char *para
 }
 
 static void make_data(void) {
-  c = malloc(sizeof old), x = malloc(sizeof old), z = malloc(sizeof old);
-  if (!c || !x || !z) exit(3);
+  c = malloc(sizeof old), x = malloc(sizeof old), z = malloc(sizeof old), z2 = malloc(sizeof old);
+  if (!c || !x || !z || !z2) exit(3);
   data_fill(HX_F32, DATA_SIGNED, 1, x, N);
 }
 
@@ -153,8 +169,9 @@ static void allocate_arrays(void) {
   b = allocate(sizeof old, &own_b), r = allocate(sizeof old, &own_r);
   data_fill(HX_F32, DATA_SIGNED, 2, b, N);
   x_registered = registered(x, sizeof old);
-  distance = compile("fabsf(x - y) * scale", "float x, float y", "float scale");
-  mix = compile("x * p ^ y", "unsigned x, unsigned y", "unsigned p");
+  distance = compile("fabsf(x - y) * scale", "float x, float y", "float scale", NULL);
+  mix = compile("x * p ^ y", "unsigned x, unsigned y", "unsigned p", NULL);
+  both = compile("float d = fabsf(x - y) * scale; float s = x + y;", "float x, float y", "float scale", "d, s");
 }
 
 /* As the rounds of the workload `tasks`. The first call of each kernel waits for its program, and the
@@ -169,6 +186,7 @@ static void run(void) {
     map(u, c, share, first);
     if (!at->fills_cache) reduce(u, share, first);
     map_in_place(share, round == 1 ? ASYNC : 0);
+    map_two_in_place(share, first);
     let_it_know();
     map_rows(u, kShapes[round], 0.5f);
     reduce_rows(HX_SUM, u, kShapes[round], share, first);
@@ -188,6 +206,7 @@ static void run(void) {
 static void give_back(void) {
   hx_kernel_free(distance);
   hx_kernel_free(mix);
+  hx_kernel_free(both);
   unregister(x, x_registered);
   TIMED("hx_free", if (own_r) hx_free(hx, r); if (own_b) hx_free(hx, b));
 }

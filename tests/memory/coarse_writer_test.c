@@ -3,6 +3,7 @@
  * copy of the block, and a result with HX_RESIDENT does not stay on the device, because the next run there, which reads
  * the block in place again, would not find it. No driver is used. */
 #include "runtime/base/config.h"
+#include "runtime/hx_map.h"
 #include "runtime/memory/memory.h"
 #include "runtime/task/check.h"
 #include "tests/check.h"
@@ -55,6 +56,30 @@ static hx__memory_mode mode_of(hx__memory *m, const hx__work *w) {
   return arrays[0].mode;
 }
 
+/* The same while any of two outputs of a map is written there. */
+static void check_outputs(hx__memory *m, float *block, const hx__work *reads) {
+  static const hx_kernel_source source = {.text = "float u = x; float v = -x;", .inputs = "float x", .outputs = "u, v"};
+  static float x[CELLS], elsewhere[CELLS];
+  const void *const inputs[] = {x};
+  hx_settings settings = HX_SETTINGS_DEFAULT;
+  settings.devices = "cpu";
+  hx_context *const hx = open_or_exit(&settings);
+  hx_kernel *k;
+  CHECK_OK(hx_compile(hx, &source, &k));
+  for (int o = 0; o < 2; o++) {
+    void *const outputs[] = {o == 0 ? block : elsewhere, o == 1 ? block : elsewhere};
+    const hx_task t = hx_map_outputs(k, inputs, CELLS, NULL, outputs);
+    hx__work w;
+    CHECK_OK(hx__task_check(&t, &w));
+    hx__memory_claim_outputs(m, &w);
+    CHECK(mode_of(m, reads) == HX__MEMORY_COPY, "the device reads the block in place while output %d is written", o);
+    hx__memory_release_outputs(m, &w, true);
+    CHECK(mode_of(m, reads) == HX__MEMORY_SVM_COARSE, "the block is not read in place after output %d", o);
+  }
+  hx_kernel_free(k);
+  hx_close(hx);
+}
+
 int main(void) {
   hx__device *const devices[] = {&device};
   const hx__config config = {.timeout_ms = HX__TIMEOUT_AUTO};
@@ -76,6 +101,7 @@ int main(void) {
   if (stays) hx__memory_resident_cancel(&m, &resident);
   hx__memory_release_outputs(&m, &writes, true);
   CHECK(mode_of(&m, &reads) == HX__MEMORY_SVM_COARSE, "the device does not read the block in place afterwards");
+  check_outputs(&m, block, &reads);
   hx__memory_destroy(&m);
   return checks_end("coarse_writer_test");
 }

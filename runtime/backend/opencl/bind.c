@@ -122,7 +122,7 @@ static size_t block_bytes(const hx__work *w) {
 static size_t largest_result_bytes(const hx__work *w, size_t max_alloc) {
   const size_t slots = w->matmul ? 0 : hx__work_slots(w);
   const size_t leaves = w->by_lines ? slots : min_size(slots, hx__cl_most_leaves(w));
-  const size_t bytes = w->map      ? leaves * HX__LEAF * sizeof(uint32_t)
+  const size_t bytes = w->map      ? hx__work_outputs(w) * leaves * HX__LEAF * sizeof(uint32_t)
                        : w->matmul ? block_bytes(w)
                                    : w->nfields * leaves * sizeof(uint64_t);
   return min_size(bytes,

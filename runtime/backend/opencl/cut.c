@@ -34,10 +34,12 @@ static hx__cl_cut cut_reduction(size_t most, size_t block, const hx__work *w) {
   return (hx__cl_cut){.slices = max_size(min_size(slices, block * sizeof(float) / sizeof(uint64_t) / w->nfields), 1)};
 }
 
-/* Its elements are written to a buffer, unless one launch makes and reduces them. Then the limit is for the copies of
- * the inputs: larger ones are not retained from call to call, and with several chunks copies and launches overlap. */
-static hx__cl_cut cut_map(size_t most, size_t block, size_t leaves) {
-  return (hx__cl_cut){.slices = max_size(min_size(min_size(most, block) / HX__LEAF, leaves), 1)};
+/* Its elements, of all outputs, are written to a buffer, unless one launch makes and reduces them. Then the limit is
+ * for the copies of the inputs: larger ones are not retained from call to call, and with several chunks copies and
+ * launches overlap. */
+static hx__cl_cut cut_map(size_t most, size_t block, size_t leaves, const hx__work *w) {
+  const size_t results = block / hx__work_outputs(w);
+  return (hx__cl_cut){.slices = max_size(min_size(min_size(most, results) / HX__LEAF, leaves), 1)};
 }
 
 /* A part of an array that is copied for a chunk of lines has at most twice as many elements as are read, because
@@ -85,12 +87,12 @@ hx__cl_cut hx__cl_cut_of(const hx__cl_stream *stream, const hx__work *w, bool re
   const size_t block = min_size(bytes, stays ? LARGE_BLOCK_BYTES : HX__CL_RETAINED_BYTES) / sizeof(float);
   const size_t leaves = hx__cl_most_leaves(w);
   if (w->by_lines) {
-    const hx__cl_cut lines = cut_lines(most, block, &w->lines), map = cut_map(most, block, HX__CL_MOST_LEAVES);
+    const hx__cl_cut lines = cut_lines(most, block, &w->lines), map = cut_map(most, block, HX__CL_MOST_LEAVES, w);
     return w->kernel && map.slices < lines.slices ? map : lines;
   }
   const bool present = leaves == HX__CL_MOST_PRESENT_LEAVES;
   if (w->kernel && !(present && hx__cl_map_reduces(stream->device, w)))
-    return cut_map(most, block, stays ? leaves : HX__CL_MOST_LEAVES);
+    return cut_map(most, block, stays ? leaves : HX__CL_MOST_LEAVES, w);
   if (!w->matmul) return cut_reduction(most, block, w);
   const hx__cl_program *const p = &stream->device->program[stream->product];
   if (w->by_products) return cut_batch(p, most, block, resident && writes_directly(p, w), w);

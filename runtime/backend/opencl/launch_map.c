@@ -79,9 +79,9 @@ static group group_of(const hx__cl_device *d, unsigned each, hx__map_part part) 
   return g;
 }
 
-/* Writes a rectangle of elements to `out`, from `first` on with rows `ld` elements apart. */
+/* Writes a rectangle of elements to `out`, from `first` on with rows `ld` elements apart; outputs `step` apart. */
 static hx__outcome launch_part(hx__cl_stream *stream, const hx__work *w, hx__map_part part, const uint32_t local[2],
-                               cl_mem out, size_t first, size_t ld) {
+                               cl_mem out, size_t first, size_t ld, size_t step) {
   args a;
   const hx__outcome outcome = bind_inputs(stream, w, part, &a);
   if (outcome != HX__DONE) return outcome;
@@ -90,12 +90,13 @@ static hx__outcome launch_part(hx__cl_stream *stream, const hx__work *w, hx__map
   arg_mem(&a, out);
   arg_size(&a, first);
   arg_size(&a, ld);
+  if (w->kernel->expr.outputs > 1) arg_size(&a, step);
   const size_t wide = (size_t)local[0] * stream->device->map[stream->run.map]->each;
   return launch(&a, 2, (size_t[2]){hx__ceiling(part.cols, wide), hx__ceiling(part.rows, local[1])}, local);
 }
 
-/* Writes the elements of a chunk one after the other, or (stays) to their places in the result that stays on the
- * device. */
+/* Writes the elements of a chunk one after the other, those of each output behind those of the one before it, or
+ * (stays) to their places in the result that stays on the device. */
 static hx__outcome launch_elements(hx__cl_stream *stream, const hx__work *w, hx__chunk chunk, cl_mem out, bool stays) {
   const hx__elements e = hx__elements_of(w, chunk);
   const hx__cl_device *const d = stream->device;
@@ -104,8 +105,8 @@ static hx__outcome launch_elements(hx__cl_stream *stream, const hx__work *w, hx_
     hx__map_part part = hx__map_part_at(w, e.first + done, e.count - done);
     const group g = group_of(d, d->map[stream->run.map]->each, part);
     if (part.rows > g.most_rows) part.rows = g.most_rows;
-    outcome = stays ? launch_part(stream, w, part, g.local, out, part.row * w->ld_out + part.col, w->ld_out)
-                    : launch_part(stream, w, part, g.local, out, done, part.cols);
+    outcome = stays ? launch_part(stream, w, part, g.local, out, part.row * w->ld_out + part.col, w->ld_out, 0)
+                    : launch_part(stream, w, part, g.local, out, done, part.cols, e.count);
     done += part.rows * part.cols;
   }
   return outcome;
@@ -141,7 +142,7 @@ static hx__outcome reserve_results(hx__cl_stream *stream, hx__cl_inflight *to, s
 
 hx__outcome hx__cl_launch_map(hx__cl_stream *stream, const hx__request *request, hx__chunk chunk, hx__cl_inflight *to) {
   hx__cl_set_joined(stream, to, false);
-  to->bytes = hx__chunk_elements(request->work, chunk) * sizeof(uint32_t);
+  to->bytes = hx__work_outputs(request->work) * hx__chunk_elements(request->work, chunk) * sizeof(uint32_t);
   to->stored = stream->run.resident;
   if (to->stored) return launch_elements(stream, request->work, chunk, hx__cl_resident_mem(stream), true);
   const hx__outcome outcome = reserve_results(stream, to, to->bytes);

@@ -37,9 +37,9 @@ typedef struct buffers {
   uint64_t slots[LEAVES];
 } buffers;
 
-static bool allocate(buffers *b, unsigned inputs) {
-  b->got = malloc(MOST_ELEMENTS * sizeof *b->got);
-  b->want = malloc(MOST_ELEMENTS * sizeof *b->want);
+static bool allocate(buffers *b, unsigned inputs, unsigned outputs) {
+  b->got = malloc((size_t)outputs * MOST_ELEMENTS * sizeof *b->got);
+  b->want = malloc((size_t)outputs * MOST_ELEMENTS * sizeof *b->want);
   bool all = b->got && b->want;
   for (unsigned a = 0; a < inputs; a++) {
     b->input[a] = malloc((MOST_ELEMENTS + 1) * sizeof *b->got);
@@ -113,8 +113,9 @@ static const char *run(hx__stream *stream, const hx__cl_map *map, buffers *b, sh
     w.out = &unused_result;
   } else {
     w.map = true;
-    w.output[0] = b->got;
+    for (unsigned o = 0; o < k->expr.outputs; o++) w.output[o] = b->got + o * n;
   }
+  const size_t results = n * hx__work_outputs(&w);
   hx__array arrays[HX__EXPR_INPUTS + 1] = {{.p = NULL}};
   for (unsigned a = 0; a < k->expr.inputs; a++) {
     const bool per_row = k->expr.per_row[a];
@@ -126,14 +127,16 @@ static const char *run(hx__stream *stream, const hx__cl_map *map, buffers *b, sh
   for (unsigned p = 0; p < k->expr.parameters; p++) w.parameter[p] = element(p, round * 37u + p * 900u);
   const hx__request request = {.work = &w, .kernels = cpu, .arrays = arrays, .slots = b->slots};
   bool joined;
-  memset(b->got, 0xa5, n * sizeof *b->got);
+  memset(b->got, 0xa5, results * sizeof *b->got);
   memset(b->slots, 0xa5, sizeof b->slots);
   const uint64_t from = hx__now_ns();
   if (hx__cl_run_once(stream, &request, &joined) != HX__DONE) return "it gave no answer on a small case";
   *ns = hx__now_ns() - from;
+  void *want[HX__EXPR_OUTPUTS];
+  for (unsigned o = 0; o < HX__EXPR_OUTPUTS; o++) want[o] = b->want + (o < k->expr.outputs ? o * n : 0);
   const hx__expr_rows rows = {.n = s.cols, .rows = s.rows, .ld = w.ld, .ld_out = s.cols};
-  cpu->evaluate(&k->code, hx__inputs_at(&w, 0, 0).p, w.parameter, rows, false, (void *[]){b->want});
-  if (!map->op) return compare_elements(b, n);
+  cpu->evaluate(&k->code, hx__inputs_at(&w, 0, 0).p, w.parameter, rows, false, want);
+  if (!map->op) return compare_elements(b, results);
   return joined ? compare_joined(cpu, map, b, n) : compare_slots(cpu, map, b, n);
 }
 
@@ -166,7 +169,8 @@ static const char *run_all(hx__stream *stream, const hx__cl_map *k, buffers *b, 
 const char *hx__cl_test_map(hx__stream *stream, const hx__cl_map *map, float *rate) {
   const unsigned inputs = map->kernel.expr.inputs;
   buffers b = {.got = NULL};
-  const char *const why = allocate(&b, inputs) ? run_all(stream, map, &b, rate) : "no host memory";
+  const char *const why =
+      allocate(&b, inputs, map->kernel.expr.outputs) ? run_all(stream, map, &b, rate) : "no host memory";
   release(&b, inputs);
   return why;
 }

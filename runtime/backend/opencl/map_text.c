@@ -70,41 +70,74 @@ static void write_parameters(FILE *f, const hx__expr *e, bool has_rows) {
   write_first(f, e, "uint ");
 }
 
+/* The results of an element, and how they are stored: all of the first output, then all of the second one, and so on.
+ */
+static void write_results(FILE *f, const hx__expr *e) {
+  fputs("typedef struct {\n  uint o0", f);
+  for (unsigned o = 1; o < e->outputs; o++) fprintf(f, ", o%u", o);
+  fputs(";\n} hx_results;\nstatic void hx_put(global uint *to, ulong step, hx_results r) {\n", f);
+  for (unsigned o = 0; o < e->outputs; o++) fprintf(f, "  to[%u * step] = r.o%u;\n", o, o);
+  fputs("}\n", f);
+}
+
+/* Several outputs are one value of the type hx_results. */
+static void write_return(FILE *f, const hx__expr *e) {
+  if (e->outputs == 1) {
+    fprintf(f, "  return %s(v%u);\n", out_words[hx__expr_type(e)], e->result[0]);
+    return;
+  }
+  fputs("  const hx_results r = {", f);
+  for (unsigned o = 0; o < e->outputs; o++)
+    fprintf(f, "%s%s(v%u)", o ? ", " : "", out_words[hx__expr_output_type(e, o)], e->result[o]);
+  fputs("};\n  return r;\n", f);
+}
+
+/* How the kernel stores what an element gives: before the place, before the element, and after it. */
+typedef struct store_words {
+  const char *type, *before, *between, *after, *parameter;
+} store_words;
+
 /* HX_MAP_EACH is the number of elements of a row that a work-item computes, a work-group's width apart. If it is more
  * than 1, whole groups of them are loaded before the first is stored. */
 static void write_map(FILE *f, const hx__expr *e) {
-  fputs("static uint hx_element(", f);
+  static const store_words one = {"uint", "", " = ", "", ""},
+                           several = {"hx_results", "hx_put(&", ", out_step, ", ")", ", ulong out_step"};
+  const store_words *const s = e->outputs > 1 ? &several : &one;
+  if (e->outputs > 1) write_results(f, e);
+  fprintf(f, "static %s hx_element(", s->type);
   write_parameters(f, e, true);
   fputs("ulong row, ulong i) {\n", f);
   for (unsigned i = 0; i < e->count; i++) write_value(f, e, i, true);
-  fprintf(f, "  return %s(v%u);\n}\n#define HX_ARGUMENTS ", out_words[hx__expr_type(e)], e->result[0]);
+  write_return(f, e);
+  fputs("}\n#define HX_ARGUMENTS ", f);
   for (unsigned i = 0; i < e->inputs; i++) fprintf(f, "x%u, x%u_first, x%u_ld, ", i, i, i);
   for (unsigned i = 0; i < e->parameters; i++) fprintf(f, "p%u, ", i);
   write_first(f, e, "");
   fputs("\nkernel void hx_map(", f);
   write_parameters(f, e, true);
-  fputs(
-      "ulong cols, ulong rows, global uint *out, ulong out_first, ulong out_ld) {\n"
-      "  const ulong row = get_global_id(1);\n"
-      "#if HX_MAP_EACH == 1\n"
-      "  const ulong i = get_global_id(0);\n"
-      "  if (i < cols && row < rows) out[out_first + row * out_ld + i] = hx_element(HX_ARGUMENTS row, i);\n"
-      "#else\n"
-      "  const uint width = (uint)get_local_size(0);\n"
-      "  const ulong group = get_group_id(0) * ((ulong)width * HX_MAP_EACH), i = group + get_local_id(0);\n"
-      "  if (row >= rows) return;\n"
-      "  out += out_first + row * out_ld + i;\n"
-      "  if (group + width * HX_MAP_EACH <= cols) {\n"
-      "    uint v[HX_MAP_EACH];\n"
-      "    _Pragma(\"unroll\") for (uint e = 0; e < HX_MAP_EACH; e++)\n"
-      "      v[e] = hx_element(HX_ARGUMENTS row, i + e * width);\n"
-      "    _Pragma(\"unroll\") for (uint e = 0; e < HX_MAP_EACH; e++) out[e * width] = v[e];\n"
-      "    return;\n"
-      "  }\n"
-      "  _Pragma(\"unroll 1\") for (uint e = 0; i + e * width < cols; e++)\n"
-      "    out[e * width] = hx_element(HX_ARGUMENTS row, i + e * width);\n"
-      "#endif\n}\n",
-      f);
+  fprintf(f,
+          "ulong cols, ulong rows, global uint *out, ulong out_first, ulong out_ld%s) {\n"
+          "  const ulong row = get_global_id(1);\n"
+          "#if HX_MAP_EACH == 1\n"
+          "  const ulong i = get_global_id(0);\n"
+          "  if (i < cols && row < rows) %sout[out_first + row * out_ld + i]%shx_element(HX_ARGUMENTS row, i)%s;\n"
+          "#else\n"
+          "  const uint width = (uint)get_local_size(0);\n"
+          "  const ulong group = get_group_id(0) * ((ulong)width * HX_MAP_EACH), i = group + get_local_id(0);\n"
+          "  if (row >= rows) return;\n"
+          "  out += out_first + row * out_ld + i;\n"
+          "  if (group + width * HX_MAP_EACH <= cols) {\n"
+          "    %s v[HX_MAP_EACH];\n"
+          "    _Pragma(\"unroll\") for (uint e = 0; e < HX_MAP_EACH; e++)\n"
+          "      v[e] = hx_element(HX_ARGUMENTS row, i + e * width);\n"
+          "    _Pragma(\"unroll\") for (uint e = 0; e < HX_MAP_EACH; e++) %sout[e * width]%sv[e]%s;\n"
+          "    return;\n"
+          "  }\n"
+          "  _Pragma(\"unroll 1\") for (uint e = 0; i + e * width < cols; e++)\n"
+          "    %sout[e * width]%shx_element(HX_ARGUMENTS row, i + e * width)%s;\n"
+          "#endif\n}\n",
+          s->parameter, s->before, s->between, s->after, s->type, s->before, s->between, s->after, s->before,
+          s->between, s->after);
 }
 
 /* Calls name(an expression for each input, each parameter, the row number, the index). input, row: the expression for

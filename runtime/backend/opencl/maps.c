@@ -61,7 +61,6 @@ static hx__cl_map *entry_of(hx__cl_device *d, const hx__work *w) {
 }
 
 hx__map_state hx__cl_map_state(hx__device *device, const hx__work *w, bool request, float *rate) {
-  if (w->kernel->expr.outputs > 1) return HX__MAP_REFUSED; /* such kernels are the CPU's alone */
   hx__cl_device *const d = (hx__cl_device *)device;
   const hx__cl_map *map = entry_of(d, w);
   if (!map && request) {

@@ -243,7 +243,8 @@ static bool is_right(const hx__request *request, const hx__cl_inflight *f, hx__c
   if (f->product) return hx__spot_check_product(&f->spot, request, f->chunk, hx__cl_results_of(f), f->ldt);
   if (f->map) { /* elsewhere a map in place may have overwritten its inputs */
     const uint32_t *const results = hx__cl_results_of(f);
-    return hx__spot_check_map(request, part, results + (part.first - f->chunk.first) * HX__LEAF);
+    return hx__spot_check_map(request, part, results + (part.first - f->chunk.first) * HX__LEAF,
+                              hx__chunk_elements(request->work, f->chunk));
   }
   return hx__spot_check_slots(request, f->chunk, hx__cl_results_of(f), f->joined);
 }
