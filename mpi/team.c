@@ -25,14 +25,23 @@ hx_status hx__mpi_fail(hx_status status, const char *format, ...) {
 
 hx_status hx__mpi_fail_by_hx(hx_status status) { return hx__mpi_fail(status, "%s", hx_error_detail()); }
 
-bool hx__mpi_did(const hx__mpi_team *team, int code, const char *function) {
+bool hx__mpi_did_on(const hx__mpi_team *team, MPI_Comm told, int code, const char *function) {
   if (code == MPI_SUCCESS) return true;
   char text[MPI_MAX_ERROR_STRING] = "";
   int length;
   MPI_Error_string(code, text, &length);
   hx__mpi_fail(HX__MPI_FAILED, "%s: %s", function, text);
-  MPI_Comm_call_errhandler(team->user, code);
+  if (told != team->user) MPI_Comm_call_errhandler(team->user, code);
   return false;
+}
+
+bool hx__mpi_did(const hx__mpi_team *team, int code, const char *function) {
+  return hx__mpi_did_on(team, team->comm, code, function);
+}
+
+/* Of a call with the communicator of the user. */
+static bool user_did(const hx__mpi_team *team, int code, const char *function) {
+  return hx__mpi_did_on(team, team->user, code, function);
 }
 
 /* What is wrong with the first request of a list that failed. */
@@ -81,29 +90,42 @@ static int free_kept(MPI_Comm comm, int keyval, void *attribute, void *extra) {
 
 static void make_key(void) { key_code = MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, free_kept, &key, NULL); }
 
-/* The allocation is agreed on before the duplicate is made, because all ranks make it or none. */
+/* The lowest rank on which something is not there; team->size if there is none. False after an error of MPI. */
+static bool find_lack(const hx__mpi_team *team, bool is_there, int *first) {
+  *first = is_there ? team->size : team->rank;
+  const int code = MPI_Allreduce(MPI_IN_PLACE, first, 1, MPI_INT, MPI_MIN, team->user);
+  return user_did(team, code, "MPI_Allreduce");
+}
+
+/* The duplicate for kept, or no rank has it. The allocation is agreed on before it is made, because all ranks make it
+ * or none. MPI may fail to make it on one rank alone: a function of the program that copies an attribute may. */
+static hx_status make_duplicate(hx__mpi_team *team, hx__mpi_kept *kept) {
+  int first;
+  if (!find_lack(team, kept, &first)) return HX__MPI_FAILED;
+  if (!kept || first < team->size)
+    return hx__mpi_fail(HX_OUT_OF_MEMORY, "rank %d: no memory for a duplicate of the communicator", first);
+  const bool is_made = user_did(team, MPI_Comm_dup(team->user, &kept->comm), "MPI_Comm_dup");
+  if (!find_lack(team, is_made, &first)) {
+    if (is_made) MPI_Comm_free(&kept->comm);
+    return HX__MPI_FAILED;
+  }
+  if (!is_made) return HX__MPI_FAILED;
+  if (first < team->size) return hx__mpi_fail(HX__MPI_FAILED, "rank %d: MPI_Comm_dup failed", first);
+  team->kept = kept;
+  team->comm = kept->comm; /* with the error handler of the user's */
+  if (user_did(team, MPI_Comm_set_errhandler(team->comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler") &&
+      user_did(team, MPI_Comm_set_attr(team->user, key, kept), "MPI_Comm_set_attr"))
+    return HX_OK;
+  MPI_Comm_free(&kept->comm);
+  return HX__MPI_FAILED;
+}
+
 static hx_status duplicate(hx__mpi_team *team) {
   hx__mpi_kept *const kept = malloc(sizeof *kept + (size_t)team->size * sizeof kept->told[0]);
-  int all = kept != NULL;
   if (kept) *kept = (hx__mpi_kept){MPI_COMM_NULL, MPI_COMM_NULL, MPI_COMM_NULL};
-  if (!hx__mpi_did(team, MPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_MIN, team->user), "MPI_Allreduce") ||
-      (all && !hx__mpi_did(team, MPI_Comm_dup(team->user, &kept->comm), "MPI_Comm_dup"))) {
-    free(kept);
-    return HX__MPI_FAILED;
-  }
-  if (!all || !kept) {
-    free(kept);
-    return hx__mpi_fail(HX_OUT_OF_MEMORY, "a rank has no memory for a duplicate of the communicator");
-  }
-  team->kept = kept;
-  team->comm = kept->comm;
-  if (!hx__mpi_did(team, MPI_Comm_set_errhandler(team->comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler") ||
-      !hx__mpi_did(team, MPI_Comm_set_attr(team->user, key, kept), "MPI_Comm_set_attr")) {
-    MPI_Comm_free(&kept->comm);
-    free(kept);
-    return HX__MPI_FAILED;
-  }
-  return HX_OK;
+  const hx_status status = make_duplicate(team, kept);
+  if (status != HX_OK) free(kept);
+  return status;
 }
 
 static hx_status check(MPI_Comm comm, const char *name) {
@@ -126,10 +148,10 @@ hx_status hx__mpi_join(MPI_Comm comm, const char *name, hx__mpi_team *team) {
   pthread_once(&once, make_key);
   hx__mpi_kept *kept = NULL;
   int found = 0;
-  if (!hx__mpi_did(team, key_code, "MPI_Comm_create_keyval") ||
-      !hx__mpi_did(team, MPI_Comm_get_attr(comm, key, &kept, &found), "MPI_Comm_get_attr") ||
-      !hx__mpi_did(team, MPI_Comm_rank(comm, &team->rank), "MPI_Comm_rank") ||
-      !hx__mpi_did(team, MPI_Comm_size(comm, &team->size), "MPI_Comm_size"))
+  if (!hx__mpi_did_on(team, MPI_COMM_WORLD, key_code, "MPI_Comm_create_keyval") ||
+      !user_did(team, MPI_Comm_get_attr(comm, key, &kept, &found), "MPI_Comm_get_attr") ||
+      !user_did(team, MPI_Comm_rank(comm, &team->rank), "MPI_Comm_rank") ||
+      !user_did(team, MPI_Comm_size(comm, &team->size), "MPI_Comm_size"))
     return HX__MPI_FAILED;
   if (!found) return duplicate(team);
   team->kept = kept;

@@ -38,8 +38,12 @@ __attribute__((format(printf, 2, 3))) hx_status hx__mpi_fail(hx_status status, c
 /* Sets the sentence of this thread to that of hx, and returns status. */
 hx_status hx__mpi_fail_by_hx(hx_status status);
 
-/* Whether a call of MPI has succeeded. If it has not, the user's error handler is called and the sentence set. */
+/* Whether a call of MPI with a communicator of hx has succeeded. If it has not, the user's error handler is called and
+ * the sentence set. */
 bool hx__mpi_did(const hx__mpi_team *team, int code, const char *function);
+/* The same of a call after whose error MPI has called the error handler of `told` itself; that is not called twice. Of
+ * a call without a communicator, which makes a type or an operation, it is MPI_COMM_WORLD. */
+bool hx__mpi_did_on(const hx__mpi_team *team, MPI_Comm told, int code, const char *function);
 
 /* Waits for all requests. False after an error of MPI. */
 bool hx__mpi_wait_all(const hx__mpi_team *team, int count, MPI_Request *requests);

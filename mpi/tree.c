@@ -135,7 +135,7 @@ static bool prepare(const hx__mpi_team *team, unsigned lines) {
   if (!made.has_op) code = make_op(&function);
   if (code == MPI_SUCCESS && !made.has_type[lines]) code = make_type(lines, &function);
   pthread_mutex_unlock(&made.lock);
-  return hx__mpi_did(team, code, function);
+  return hx__mpi_did_on(team, MPI_COMM_WORLD, code, function);
 }
 
 hx_status hx__mpi_blocks_of_all(const hx__mpi_team *team, uint64_t leaves, hx_status mine, hx__mpi_blocks *blocks) {

@@ -65,6 +65,13 @@ static inline void check_lost(void) {
 void fail_call(int n);
 int calls_made(void); /* since fail_call */
 
+/* The next duplicate is made, but this rank is told an error. */
+void fail_duplicate(void);
+
+/* The n-th allocation of a library for tests fails on this rank, from now on (0: none). */
+void fail_allocation(int n);
+bool allocation_failed(void);
+
 /* What this rank has received of others by broadcasts of panels and exchanges of elements. */
 uint64_t bytes_received(void);
 int longest_message(void); /* of these, in bytes */
