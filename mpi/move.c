@@ -7,8 +7,6 @@
 
 #include "mpi/panel.h"
 
-#define AT_ONCE (HX__MPI_MOST_BYTES / sizeof(float)) /* elements of one exchange */
-
 /* Where elements are before or after the exchange: the rank with a line and a place of it has the number
  * owner(line) * line_step + owner(place) * place_step. */
 typedef struct side {
@@ -24,9 +22,14 @@ typedef struct exchange {
   MPI_Comm comm;
   int ranks;
   side before, after;
-  size_t at_once; /* lines of all ranks in one exchange */
+  size_t at_once; /* lines of all ranks in one exchange, of which a rank sends HX__MPI_MOST_FLOATS elements at most */
   float *moved;
 } exchange;
+
+/* Lines and places. */
+typedef struct box {
+  size_t line, line_end, place, place_end;
+} box;
 
 static void free_side(side *s) {
   free(s->place_rank);
@@ -68,7 +71,7 @@ static exchange describe(const hx__mpi_team *team, const hx__mpi_operand *o, con
     const size_t round = o->lines.block * (size_t)o->lines.size; /* so that all ranks have something to send */
     if (e.at_once < round) e.at_once = round;
   }
-  const size_t limit = places->n < AT_ONCE ? AT_ONCE / places->n : 1;
+  const size_t limit = places->n < HX__MPI_MOST_FLOATS ? HX__MPI_MOST_FLOATS / places->n : 1;
   if (e.at_once > limit) e.at_once = limit;
   if (e.at_once > o->lines.n) e.at_once = o->lines.n;
   e.before.length = hx__mpi_count(&e.before.places, e.before.places.me);
@@ -116,12 +119,19 @@ static int line_rank(const side *s, const side *other, size_t line) {
   return other->line_step * hx__mpi_owner(&other->lines, hx__mpi_global(&s->lines, s->lines.me, line));
 }
 
-/* What goes to, or comes from, each rank of the lines [first, end) of this rank. */
-static void count(side *s, const side *other, int ranks, size_t first, size_t end) {
+/* What of all ranks' lines and places this rank has. */
+static box part_of(const side *s, const box *all) {
+  return (box){lines_below(s, all->line), lines_below(s, all->line_end),
+               hx__mpi_count_below(&s->places, s->places.me, all->place),
+               hx__mpi_count_below(&s->places, s->places.me, all->place_end)};
+}
+
+/* What goes to, or comes from, each rank of the part of this one. */
+static void count(side *s, const side *other, int ranks, const box *part) {
   for (int r = 0; r < ranks; r++) s->counts[r] = 0;
-  for (size_t l = first; l < end; l++) {
+  for (size_t l = part->line; l < part->line_end; l++) {
     int *const counts = s->counts + line_rank(s, other, l);
-    for (size_t p = 0; p < s->length; p++) counts[s->place_rank[p]]++;
+    for (size_t p = part->place; p < part->place_end; p++) counts[s->place_rank[p]]++;
   }
   int start = 0;
   for (int r = 0; r < ranks; r++) {
@@ -130,33 +140,46 @@ static void count(side *s, const side *other, int ranks, size_t first, size_t en
   }
 }
 
-static void pack(const hx__mpi_operand *o, side *s, const side *other, int ranks, size_t first, size_t end) {
-  for (size_t l = first; l < end; l++) {
+static void pack(const hx__mpi_operand *o, side *s, const side *other, int ranks, const box *part) {
+  for (size_t l = part->line; l < part->line_end; l++) {
     int *const next = s->starts + line_rank(s, other, l);
-    for (size_t p = 0; p < s->length; p++) s->packed[next[s->place_rank[p]]++] = o->local[l * o->line + p * o->step];
+    for (size_t p = part->place; p < part->place_end; p++)
+      s->packed[next[s->place_rank[p]]++] = o->local[l * o->line + p * o->step];
   }
   for (int r = 0; r < ranks; r++) s->starts[r] -= s->counts[r];
 }
 
 /* Uses up the starts. */
-static void unpack(side *s, const side *other, size_t first, size_t end, float *moved) {
-  for (size_t l = first; l < end; l++) {
+static void unpack(side *s, const side *other, const box *part, float *moved) {
+  for (size_t l = part->line; l < part->line_end; l++) {
     int *const next = s->starts + line_rank(s, other, l);
-    for (size_t p = 0; p < s->length; p++) moved[l * s->length + p] = s->packed[next[s->place_rank[p]]++];
+    for (size_t p = part->place; p < part->place_end; p++)
+      moved[l * s->length + p] = s->packed[next[s->place_rank[p]]++];
   }
+}
+
+static bool move_box(const hx__mpi_team *team, const hx__mpi_operand *o, exchange *e, const box *all) {
+  side *const from = &e->before, *const to = &e->after;
+  const box sent = part_of(from, all), received = part_of(to, all);
+  count(from, to, e->ranks, &sent);
+  count(to, from, e->ranks, &received);
+  pack(o, from, to, e->ranks, &sent);
+  const int code = MPI_Alltoallv(from->packed, from->counts, from->starts, MPI_FLOAT, to->packed, to->counts,
+                                 to->starts, MPI_FLOAT, e->comm);
+  if (!hx__mpi_did(team, code, "MPI_Alltoallv")) return false;
+  unpack(to, from, &received, e->moved);
+  return true;
 }
 
 /* The lines [first, end) of all ranks. */
 static bool move_lines(const hx__mpi_team *team, const hx__mpi_operand *o, exchange *e, size_t first, size_t end) {
-  side *const from = &e->before, *const to = &e->after;
-  count(from, to, e->ranks, lines_below(from, first), lines_below(from, end));
-  count(to, from, e->ranks, lines_below(to, first), lines_below(to, end));
-  pack(o, from, to, e->ranks, lines_below(from, first), lines_below(from, end));
-  const int code = MPI_Alltoallv(from->packed, from->counts, from->starts, MPI_FLOAT, to->packed, to->counts,
-                                 to->starts, MPI_FLOAT, e->comm);
-  if (!hx__mpi_did(team, code, "MPI_Alltoallv")) return false;
-  unpack(to, from, lines_below(to, first), lines_below(to, end), e->moved);
-  return true;
+  const size_t n = e->before.places.n;
+  bool did = true;
+  for (size_t place = 0, next; did && place < n; place = next) {
+    next = n - place < HX__MPI_MOST_FLOATS ? n : place + HX__MPI_MOST_FLOATS;
+    did = move_box(team, o, e, &(box){first, end, place, next});
+  }
+  return did;
 }
 
 hx_status hx__mpi_operand_move(const hx__mpi_team *team, hx__mpi_operand *operand, const hx__mpi_cyclic *places) {

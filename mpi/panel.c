@@ -26,10 +26,11 @@ hx__mpi_panel hx__mpi_panel_in_place(const hx__mpi_operand *o, size_t first) {
   return (hx__mpi_panel){at, o->by_lines ? o->line : o->step, o->by_lines};
 }
 
-/* Lines of one rank in a panel: those numbered [begin, end) of what it has of the lines [first, first + count). */
+/* Lines of one rank in a panel: those numbered [begin, end) of what it has of the lines [first, first + count). If a
+ * message may not have a whole line, it has the elements [from, from + length) of one. */
 typedef struct message {
   int rank;
-  size_t first, count, begin, end;
+  size_t first, count, begin, end, from, length;
 } message;
 
 /* As places in the buffer: at most one run a block. */
@@ -48,21 +49,29 @@ static int runs_of(const hx__mpi_operand *o, const message *m, int *lengths, int
   return runs;
 }
 
-/* Without gaps, if they are all lines of the panel. */
+static bool resize(const hx__mpi_team *team, MPI_Datatype type, size_t floats, MPI_Datatype *out) {
+  const MPI_Aint bytes = (MPI_Aint)(floats * sizeof(float));
+  return hx__mpi_did(team, MPI_Type_create_resized(type, 0, bytes, out), "MPI_Type_create_resized");
+}
+
+/* What follows m->from in each place of the buffer. Without gaps, if they are all lines of the panel. */
 static bool type_of(const hx__mpi_team *team, const hx__mpi_operand *o, const message *m, MPI_Datatype *type) {
   int lengths[HX__MPI_PANEL], places[HX__MPI_PANEL];
-  const size_t count = m->count;
-  const int runs = runs_of(o, m, lengths, places), length = (int)hx__mpi_count(&o->places, o->places.me);
-  const bool is_whole = runs == 1 && (size_t)lengths[0] == count;
+  const int runs = runs_of(o, m, lengths, places), length = (int)m->length;
+  const bool is_whole = runs == 1 && (size_t)lengths[0] == m->count;
+  const size_t line = hx__mpi_count(&o->places, o->places.me);
   MPI_Datatype one = MPI_DATATYPE_NULL, run = MPI_DATATYPE_NULL;
   bool did;
-  if (o->by_lines || is_whole) {
+  if (o->by_lines && m->length < line) {
+    did = hx__mpi_did(team, MPI_Type_contiguous(length, MPI_FLOAT, &run), "MPI_Type_contiguous") &&
+          resize(team, run, line, &one) &&
+          hx__mpi_did(team, MPI_Type_indexed(runs, lengths, places, one, type), "MPI_Type_indexed");
+  } else if (o->by_lines || is_whole) {
     did = hx__mpi_did(team, MPI_Type_contiguous(length, MPI_FLOAT, &one), "MPI_Type_contiguous") &&
           hx__mpi_did(team, MPI_Type_indexed(runs, lengths, places, one, type), "MPI_Type_indexed");
   } else {
-    const MPI_Aint step = (MPI_Aint)(count * sizeof(float));
     did = hx__mpi_did(team, MPI_Type_indexed(runs, lengths, places, MPI_FLOAT, &run), "MPI_Type_indexed") &&
-          hx__mpi_did(team, MPI_Type_create_resized(run, 0, step, &one), "MPI_Type_create_resized") &&
+          resize(team, run, m->count, &one) &&
           hx__mpi_did(team, MPI_Type_contiguous(length, one, type), "MPI_Type_contiguous");
   }
   if (one != MPI_DATATYPE_NULL) MPI_Type_free(&one);
@@ -74,20 +83,23 @@ static bool type_of(const hx__mpi_team *team, const hx__mpi_operand *o, const me
 static bool broadcast(const hx__mpi_team *team, const hx__mpi_operand *o, const message *m, float *buffer,
                       MPI_Request *request) {
   MPI_Datatype type = MPI_DATATYPE_NULL;
+  float *const from = buffer + m->from * (o->by_lines ? 1 : m->count);
   const bool did = type_of(team, o, m, &type) &&
-                   hx__mpi_did(team, MPI_Ibcast(buffer, 1, type, m->rank, o->along, request), "MPI_Ibcast");
+                   hx__mpi_did(team, MPI_Ibcast(from, 1, type, m->rank, o->along, request), "MPI_Ibcast");
   if (type != MPI_DATATYPE_NULL) MPI_Type_free(&type);
   return did;
 }
 
-/* How many lines a message may have. */
+/* How many lines a message may have: at least one, of which it then has HX__MPI_MOST_FLOATS elements at most. */
 static size_t most_lines(const hx__mpi_operand *o) {
-  const size_t bytes = hx__mpi_count(&o->places, o->places.me) * sizeof(float);
-  return bytes < HX__MPI_MOST_BYTES ? HX__MPI_MOST_BYTES / (bytes ? bytes : 1) : 1;
+  const size_t length = hx__mpi_count(&o->places, o->places.me);
+  return length < HX__MPI_MOST_FLOATS ? HX__MPI_MOST_FLOATS / (length ? length : 1) : 1;
 }
 
 size_t hx__mpi_panel_requests(const hx__mpi_operand *operand, size_t count) {
-  return (size_t)operand->lines.size + count / most_lines(operand);
+  const size_t length = hx__mpi_count(&operand->places, operand->places.me);
+  const size_t parts = length / HX__MPI_MOST_FLOATS + 1; /* of a line */
+  return (size_t)operand->lines.size * parts + count / most_lines(operand) * parts;
 }
 
 /* Whether a rank other than this one has to get its lines. */
@@ -104,20 +116,29 @@ bool hx__mpi_stays(const hx__mpi_operand *o, const hx__mpi_cyclic *users) {
   return stays;
 }
 
-bool hx__mpi_panel_start(const hx__mpi_team *team, const hx__mpi_operand *operand, const hx__mpi_cyclic *users,
-                         size_t first, size_t count, float *buffer, MPI_Request *requests, int *requested) {
-  const hx__mpi_cyclic *const lines = &operand->lines;
-  const size_t most = most_lines(operand);
-  pack(operand, first, count, buffer);
-  if (!hx__mpi_count(&operand->places, operand->places.me)) return true;
-  for (int rank = 0; rank < lines->size; rank++) {
-    if (!has_to_send(users, rank)) continue;
-    const size_t all = hx__mpi_count_below(lines, rank, first + count) - hx__mpi_count_below(lines, rank, first);
-    for (size_t begin = 0; begin < all; begin += most) {
-      const message m = {rank, first, count, begin, min(all, begin + most)};
-      if (!broadcast(team, operand, &m, buffer, &requests[*requested])) return false;
+/* All lines of a rank in a panel. */
+static bool broadcast_all(const hx__mpi_team *team, const hx__mpi_operand *o, message m, float *buffer,
+                          MPI_Request *requests, int *requested) {
+  const size_t most = most_lines(o), length = hx__mpi_count(&o->places, o->places.me);
+  const size_t all =
+      hx__mpi_count_below(&o->lines, m.rank, m.first + m.count) - hx__mpi_count_below(&o->lines, m.rank, m.first);
+  for (m.begin = 0; m.begin < all; m.begin = m.end) {
+    m.end = min(all, m.begin + most);
+    for (m.from = 0; m.from < length; m.from += m.length) {
+      m.length = min(length - m.from, HX__MPI_MOST_FLOATS);
+      if (!broadcast(team, o, &m, buffer, &requests[*requested])) return false;
       ++*requested;
     }
+  }
+  return true;
+}
+
+bool hx__mpi_panel_start(const hx__mpi_team *team, const hx__mpi_operand *operand, const hx__mpi_cyclic *users,
+                         size_t first, size_t count, float *buffer, MPI_Request *requests, int *requested) {
+  pack(operand, first, count, buffer);
+  for (int rank = 0; rank < operand->lines.size; rank++) {
+    const message all = {.rank = rank, .first = first, .count = count};
+    if (has_to_send(users, rank) && !broadcast_all(team, operand, all, buffer, requests, requested)) return false;
   }
   return true;
 }

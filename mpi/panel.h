@@ -10,11 +10,12 @@
 
 #define HX__MPI_PANEL 512 /* the panels of docs/ARITHMETIC.md, section 7 */
 
-/* Of a message, and of an exchange, unless one line has more. MPI counts elements in int; and MPI_Ibcast of MPICH 4.0
- * fails from 2 GiB on. */
+/* Of a message, and of what a rank sends in an exchange. MPI counts elements in int; and MPI_Ibcast of MPICH 4.0 fails
+ * from 2 GiB on. */
 #ifndef HX__MPI_MOST_BYTES
 #define HX__MPI_MOST_BYTES ((size_t)1 << 30)
 #endif
+#define HX__MPI_MOST_FLOATS (HX__MPI_MOST_BYTES / sizeof(float))
 
 typedef struct hx__mpi_operand {
   const float *local; /* element p of line l of this rank: local[l * line + p * step] */
@@ -48,8 +49,8 @@ bool hx__mpi_stays(const hx__mpi_operand *operand, const hx__mpi_cyclic *users);
 /* The panel from line `first` on of an operand in place. */
 hx__mpi_panel hx__mpi_panel_in_place(const hx__mpi_operand *operand, size_t first);
 
-/* The most requests that hx__mpi_panel_start adds for this many lines: one for each rank along, and more if its lines
- * are more than a message may have. */
+/* The most requests that hx__mpi_panel_start adds for this many lines: one for each rank along, and more if its lines,
+ * or one of them, are more than a message may have. */
 size_t hx__mpi_panel_requests(const hx__mpi_operand *operand, size_t count);
 
 /* Starts to fill buffer with the lines [first, first + count), each with the elements of this rank, without gaps. */

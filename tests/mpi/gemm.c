@@ -272,7 +272,7 @@ int main(int argc, char **argv) {
   wholes[TRAFFIC_CASE] = make_whole(&traffic, TRAFFIC_CASE);
   wholes[EVEN_CASE] = make_whole(&even, EVEN_CASE);
   const uint64_t hash = on_all_grids(multiply_all);
-#ifdef MOST_BYTES /* and no line has more */
+#ifdef MOST_BYTES
   CHECK(longest_message() <= MOST_BYTES, "a message has %d bytes", longest_message());
 #endif
   for (size_t i = 0; i < COUNT(wholes); i++) free_whole(&wholes[i]);

@@ -171,6 +171,25 @@ static inline void fail_every_call(const grid_of_ranks *g, multiply_fn *multiply
   MPI_Errhandler_free(&handler);
 }
 
+/* Every allocation fails once, on the last rank. All ranks get its status, and the next product is right. */
+static inline void fail_every_allocation(const grid_of_ranks *g, multiply_fn *multiply, size_t number) {
+  char words[32];
+  snprintf(words, sizeof words, "rank %d: no memory", ranks - 1);
+  uint64_t hash = 0;
+  for (int n = 1, failed = 1; failed; n++) {
+    grid_of_ranks fresh = new_grid(g, MPI_ERRORS_ARE_FATAL);
+    fail_allocation(rank == ranks - 1 ? n : 0);
+    const hx_status status = multiply(&fresh, number, &hash);
+    failed = rank == ranks - 1 && allocation_failed();
+    fail_allocation(0);
+    PMPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+    CHECK(status == (failed ? HX_OUT_OF_MEMORY : HX_OK) && (!failed || has_words(hx_mpi_error_detail(), words)),
+          "allocation %d: %s: %s", n, hx_status_string(status), hx_mpi_error_detail());
+    CHECK_MPI(multiply(&fresh, number, &hash));
+    MPI_Comm_free(&fresh.comm);
+  }
+}
+
 /* Checks errors on one grid, with several rows if there is one. */
 static inline void check_errors_once(const grid_of_ranks *g, void (*check_errors)(const grid_of_ranks *),
                                      multiply_fn *multiply, size_t number) {
@@ -178,7 +197,11 @@ static inline void check_errors_once(const grid_of_ranks *g, void (*check_errors
   if (has_checked || (g->size[0] == 1 && ranks > 1)) return;
   has_checked = true;
   check_errors(g);
+#ifdef MOST_BYTES /* of thousands of short messages each would fail once */
+  fail_every_allocation(g, multiply, number);
+#else
   fail_every_call(g, multiply, number);
+#endif
 }
 
 /* Prints the hash and the number of checks on rank 0. Returns the exit status. */
