@@ -172,6 +172,18 @@ static void scale(const hx__mpi_product *p, const float *sums) {
   hx__fpenv_leave(was);
 }
 
+/* The host reads and writes C, which a device may have kept (HX_RESIDENT). Memory that hx does not know is refused. */
+static hx_status scale_on_host(hx_context *hx, const hx__mpi_product *p, const float *sums) {
+  const size_t m = height(p), n = width(p);
+  if (!m || !n) return HX_OK;
+  const size_t bytes = ((n - 1) * p->ldc + m) * sizeof(float);
+  const hx_status status = hx_sync(hx, p->c, bytes);
+  if (status != HX_OK && status != HX_INVALID_ARGUMENT) return hx__mpi_fail_by_hx(status);
+  scale(p, sums);
+  if (status == HX_OK) hx_modified(hx, p->c, bytes);
+  return HX_OK;
+}
+
 /* alpha == 0 or k == 0, or C has no element: neither A nor B is read. */
 static hx_status scale_only(hx_context *hx, const hx__mpi_product *p) {
   hx_task task = hx_matmul(width(p), height(p), 0, NULL, NULL, p->c);
@@ -195,7 +207,7 @@ static hx_status multiply_all(hx_context *hx, hx__mpi_product *p) {
   if (status == HX_OK) {
     bool all_arrived;
     status = add_panels(hx, p, &w, &all_arrived);
-    if (status == HX_OK && w.count > 1 && (p->alpha != 1 || p->beta != 0)) scale(p, w.sums);
+    if (status == HX_OK && w.count > 1 && (p->alpha != 1 || p->beta != 0)) status = scale_on_host(hx, p, w.sums);
     /* After an error of MPI broadcasts may still be on their way. So their buffers are not freed, nor are the row and
      * the column with the grid: Open MPI 4.1 then crashes in whatever is called next. */
     if (!all_arrived) {

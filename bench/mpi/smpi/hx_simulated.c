@@ -64,6 +64,13 @@ hx_status hx_wait(hx_event *event, hx_report *report) {
   return HX_OK;
 }
 
+hx_status hx_sync(hx_context *hx, void *p, size_t bytes) {
+  (void)hx, (void)p, (void)bytes;
+  return HX_INVALID_ARGUMENT;
+}
+
+hx_status hx_modified(hx_context *hx, const void *p, size_t bytes) { return hx_sync(hx, (void *)p, bytes); }
+
 const char *hx_error_detail(void) { return "simulated"; }
 
 hx_task hx_reduce(hx_op op, hx_type type, const void *x, size_t n, hx_value *out) {
