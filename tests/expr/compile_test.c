@@ -211,9 +211,9 @@ static void check_sources(void) {
   CHECK_REFUSED(hx_compile(NULL, &source, &k), HX_INVALID_ARGUMENT, "hx is NULL");
   CHECK_REFUSED(hx_compile(hx, NULL, &k), HX_INVALID_ARGUMENT, "source is NULL");
   CHECK_REFUSED(hx_compile(hx, &source, NULL), HX_INVALID_ARGUMENT, "out is NULL");
-  source.reserved[4] = 7;
-  CHECK_REFUSED(hx_compile(hx, &source, &k), HX_INVALID_ARGUMENT, "reserved[4] of the source is 7");
-  source.reserved[4] = 0;
+  source.reserved[3] = 7;
+  CHECK_REFUSED(hx_compile(hx, &source, &k), HX_INVALID_ARGUMENT, "reserved[3] of the source is 7");
+  source.reserved[3] = 0;
   source.text = NULL;
   CHECK_REFUSED(hx_compile(hx, &source, &k), HX_INVALID_ARGUMENT, "text of the source is NULL");
   CHECK(hx_kernel_type(NULL) == 0, "type of NULL");
