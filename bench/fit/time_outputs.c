@@ -13,9 +13,9 @@
 #include "runtime/hx_map.h"
 
 #if defined(__x86_64__)
-#define LOOP static __attribute__((noinline, optimize("O3,no-math-errno"), target("avx2"))) void
+#define LOOP static __attribute__((noinline, target("avx2"))) void
 #else
-#define LOOP static __attribute__((noinline, optimize("O3,no-math-errno"))) void
+#define LOOP static __attribute__((noinline)) void
 #endif
 #define LEAST_ELEMENTS ((size_t)1 << 12)
 #define MOST_ELEMENTS ((size_t)1 << 24)
