@@ -211,7 +211,9 @@ static inline hx__matrix hx__input_matrix(const hx__work *work, size_t input) {
 }
 
 /* How many arrays the task writes. */
-static inline unsigned hx__work_outputs(const hx__work *work) { return work->map ? work->kernel->expr.outputs : 1; }
+static inline unsigned hx__work_outputs(const hx__work *work) {
+  return work->map && work->kernel ? work->kernel->expr.outputs : 1;
+}
 
 /* The inputs from an element on. */
 typedef struct hx__inputs {
