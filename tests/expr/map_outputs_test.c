@@ -240,7 +240,8 @@ static void check_held(hx_context *hx, const float *y, const float *want, const 
   hx_task sum = hx_reduce(HX_SUM, HX_F32, want, HELD, &wanted);
   sum.gpu_share = 0.0f;
   CHECK_OK(hx_offload(hx, &sum, NULL));
-  for (float share = 1.0f; share >= 0.0f; share -= 1.0f) {
+  for (int on_devices = 1; on_devices >= 0; on_devices--) {
+    const float share = (float)on_devices;
     sum = hx_reduce(HX_SUM, HX_F32, y, HELD, &got);
     sum.gpu_share = share;
     CHECK_OK(hx_offload(hx, &sum, &report));
