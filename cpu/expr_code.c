@@ -280,22 +280,27 @@ static void save_inputs(coder *c) {
   }
 }
 
-/* Stores the outputs after everything has been computed, because an output may replace an input. The first one is that
- * whose value is in the accumulator. */
+/* The output that is stored next: one whose value is in the accumulator, if there is one. */
+static unsigned next_output(const coder *c, const bool *stored) {
+  unsigned first = c->e->outputs;
+  for (unsigned o = c->e->outputs; o-- > 0;) {
+    if (stored[o]) continue;
+    if (c->e->result[o] == c->accumulator) return o;
+    first = o;
+  }
+  return first;
+}
+
+/* Stores the outputs after everything has been computed, because an output may replace an input. */
 static void code_stores(coder *c) {
-  const hx__expr *const e = c->e;
   bool stored[HX__EXPR_OUTPUTS] = {false};
-  for (unsigned left = e->outputs; left; left--) {
-    unsigned o = 0;
-    while (stored[o] || e->result[o] != c->accumulator)
-      if (++o == e->outputs) break;
-    if (o == e->outputs)
-      for (o = 0; stored[o];) o++;
-    load(c, e->result[o]);
-    const bool is_float = hx__expr_output_type(e, o) == HX_F32;
-    const unsigned op =
-        left > 1 ? (is_float ? HX__STEP_STORE_F : HX__STEP_STORE_I) : (is_float ? HX__STEP_END_F : HX__STEP_END_I);
-    emit(c, op, HX__FORM_A, output_operand(o), no_operand);
+  for (unsigned left = c->e->outputs; left; left--) {
+    const unsigned o = next_output(c, stored);
+    const bool is_float = hx__expr_output_type(c->e, o) == HX_F32;
+    const unsigned store = is_float ? HX__STEP_STORE_F : HX__STEP_STORE_I,
+                   end = is_float ? HX__STEP_END_F : HX__STEP_END_I;
+    load(c, c->e->result[o]);
+    emit(c, left > 1 ? store : end, HX__FORM_A, output_operand(o), no_operand);
     stored[o] = true;
   }
 }

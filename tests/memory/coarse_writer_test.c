@@ -7,6 +7,7 @@
 #include "runtime/memory/memory.h"
 #include "runtime/task/check.h"
 #include "tests/check.h"
+#include "tests/host_mirrors.h"
 
 enum { SIDE = 64, CELLS = SIDE * SIDE };
 
@@ -20,22 +21,8 @@ static void block_free(hx__device *device, uint64_t limit_ns, void *block) {
   free(block);
 }
 
-static hx__mirror *mirror_create(hx__device *device, const void *first, size_t bytes) {
-  hx__mirror *const mirror = malloc(sizeof *mirror);
-  (void)device;
-  if (mirror && hx__mirror_init(mirror, first, bytes)) return mirror;
-  exit(1);
-}
-
-static void mirror_destroy(hx__device *device, hx__mirror *mirror) {
-  (void)device;
-  hx__mirror_free(mirror);
-  free(mirror);
-}
-
 static const hx__backend_memory block_memory = {.alloc = block_alloc, .free = block_free};
-static const hx__backend_residency residency = {.create = mirror_create, .destroy = mirror_destroy};
-static const hx__backend backend = {.name = "coarse", .memory = &block_memory, .residency = &residency};
+static const hx__backend backend = {.name = "coarse", .memory = &block_memory, .residency = &host_mirrors};
 static hx__device device = {.backend = &backend,
                             .modes = 1u << HX__MEMORY_COPY | 1u << HX__MEMORY_SVM_COARSE,
                             .zero_copy = 1u << HX__MEMORY_SVM_COARSE,

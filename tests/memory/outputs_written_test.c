@@ -10,24 +10,11 @@
 #include "runtime/memory/memory.h"
 #include "runtime/task/check.h"
 #include "tests/check.h"
+#include "tests/host_mirrors.h"
 
 enum { OUTPUTS = 3, N = 1000, PLACES = 8, DISTANCE = 2 * HX__MIRROR_BLOCK / (int)sizeof(float) };
 
-static hx__mirror *mirror_create(hx__device *device, const void *first, size_t bytes) {
-  hx__mirror *const mirror = malloc(sizeof *mirror);
-  (void)device;
-  if (mirror && hx__mirror_init(mirror, first, bytes)) return mirror;
-  exit(1);
-}
-
-static void mirror_destroy(hx__device *device, hx__mirror *mirror) {
-  (void)device;
-  hx__mirror_free(mirror);
-  free(mirror);
-}
-
-static const hx__backend_residency residency = {.create = mirror_create, .destroy = mirror_destroy};
-static const hx__backend backend = {.name = "written", .residency = &residency};
+static const hx__backend backend = {.name = "written", .residency = &host_mirrors};
 static hx__device device = {.backend = &backend,
                             .modes = 1u << HX__MEMORY_COPY | 1u << HX__MEMORY_HOSTPTR,
                             .zero_copy = 1u << HX__MEMORY_HOSTPTR,
